@@ -65,7 +65,7 @@ bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
 	$(BENCH)/bin/python benchmarks/opencl.py
 	$(BENCH)/bin/python benchmarks/peers.py --startup $(ARGS)
 
-# Debian's Chromium, in which the tests look at the conformance report; they are skipped where there is no browser.
+# Debian's Chromium, in which the tests look at pages; they are skipped where there is no browser.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }

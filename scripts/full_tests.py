@@ -32,7 +32,7 @@ __all__ = ["PARTS"]
 #: Every part and what it tests; each but :data:`LONG` takes at most 25 minutes on two cores.
 PARTS: dict[str, str] = {
     "arm": "every operator on an emulated ARM processor, and PoCL there; takes hours",
-    "browser": "the conformance report in a browser",
+    "browser": "the conformance report, and the pages of lite-tools, in a browser",
     "conformance": "the whole conformance suite on host, x86 and onnxruntime",
     "cpu": "CPU kernels at every level of x86 that runs here, against the references",
     "faults": "planted faults, each of which the listed test must find",

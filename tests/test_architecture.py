@@ -57,6 +57,7 @@ MODULES_OF_THE_CORE = [
     "passes",
     "reports",
     "backend",
+    "observing",
     "stack",
     "saved_kernels",
     "memory",

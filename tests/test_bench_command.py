@@ -1,29 +1,71 @@
-"""``lite bench``: its measurements and its output. Speed itself is not asserted."""
+"""``lite bench``: its options, its output and its files, on small models. Speed itself is not asserted."""
 
 from __future__ import annotations
 
+import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
 from lite_core.builder import GraphBuilder
-from lite_core.errors import InputError
-from lite_core.session import Session, load
 from lite_onnx import write
-from lite_tools.diagnostics import measure_latency
+from lite_tools.cli.bench import command
+from lite_tools.cli.program import main
+from lite_tools.conversion import convert
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests/models/goldens/tiny_conv/legacy"
 
+#: The keys of a result with their types; units are in the names.
+RESULT = {
+    "name": str,
+    "devices": list,
+    "options": list,
+    "load_ms": float,
+    "compile_ms": float,
+    "first_run_ms": float,
+    "code_from": str,
+    "kernels": dict,
+    "runs": int,
+    **{f"latency_{name}_ms": float for name in ("mean", "std", "min", "p50", "p90", "p95", "p99", "max")},
+    "throughput_per_second": float,
+    "under_load": dict,
+    "rss_before_mib": float,
+    "peak_rss_mib": dict,
+    "nodes": dict,
+    "refusals": list,
+    "notes": list,
+}
+DOCUMENT = {
+    "schema_version": int,
+    "model": str,
+    "model_sha256": str,
+    "inputs": dict,
+    "input_types": dict,
+    "other_load": dict,
+    "environment": dict,
+    "options": list,
+    "notes": list,
+    "results": list,
+    "agreement": dict,
+    "against": dict,
+}
 
-def lite(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lite_core", "bench", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ)
+
+def bench(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments)], catch_exceptions=False, standalone_mode=False)
+
+
+def ended(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str]:
+    """Run the command with the handling of errors that users meet; return its exit code and standard error."""
+    with pytest.raises(SystemExit) as end:
+        main(["bench", *map(str, arguments)])
+    assert isinstance(end.value.code, int)
+    return end.value.code, capsys.readouterr().err
 
 
 @pytest.fixture
@@ -36,24 +78,99 @@ def onnx_model(tmp_path: Path) -> Path:
     return tmp_path / "small.onnx"
 
 
+def check_types(data: dict[str, Any], wanted: dict[str, type], optional: tuple[str, ...] = ()) -> None:
+    assert [*data] == [*wanted]
+    for key, kind in wanted.items():
+        assert isinstance(data[key], kind) or (key in optional and data[key] is None), key
+
+
 def test_backends_and_threads_are_measured_in_turns(onnx_model: Path) -> None:
-    options = ["-b", "x86", "-b", "host", "-t", "1", "-t", "2", "--shape", "2x8", "--seconds", "0.05", "--json"]
-    run = lite(onnx_model, *options)
-    assert run.returncode == 0, run.stderr
+    options = ["-b", "x86", "-b", "host", "-t", "1", "-t", "2", "--shape", "2x8", "-n", "6", "--concurrent", "2"]
+    run = bench(onnx_model, *options, "--json")
     data = json.loads(run.stdout)
+    check_types(data, DOCUMENT, optional=("against", "other_load"))
     names = ["x86, 1 thread", "x86, 2 threads", "host, 1 thread", "host, 2 threads"]
     assert [r["name"] for r in data["results"]] == names
     assert [r["devices"] for r in data["results"]] == [["x86"], ["x86"], ["host"], ["host"]]
     for result in data["results"]:
-        assert result["runs"] >= 5
-        assert 0 < result["fastest_seconds"] <= result["median_seconds"] <= result["p90_seconds"]
+        check_types(result, RESULT, optional=("rss_before_mib",))
+        assert (result["runs"], result["under_load"]["runs"], result["under_load"]["concurrent"]) == (6, 6, 2)
+        order = [result[f"latency_{name}_ms"] for name in ("min", "p50", "p90", "p95", "p99", "max")]
+        assert order == sorted(order)
+        assert order[0] > 0
+        assert [*result["peak_rss_mib"]] == ["load", "compile", "first_run", "runs", "concurrent_runs"]
     assert data["inputs"] == {"x": "random, seed 0"}
+    assert data["agreement"]["ok"] is True
+    assert {"name": "--iterations", "value": "6", "origin": "command line"} in data["options"]
+    assert {"name": "threads", "value": "2", "origin": "command line"} in data["results"][1]["options"]
 
 
-def test_a_paddle_model_as_a_table() -> None:
-    run = lite(TINY, "-b", "x86", "--shape", "1x3x32x32", "--seconds", "0.05")
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines()[-1].split()[-1] == "1.00"
+def test_an_open_batch_is_one_item(onnx_model: Path) -> None:
+    run = bench(onnx_model, "-b", "host", "-n", "1", "--json")
+    data = json.loads(run.stdout)
+    assert data["input_types"] == {"x": "float32[1, 8]"}
+    note = data["notes"][0]
+    assert "--shape x=" in note
+    assert f"note: {data['notes'][0]}\n" in run.stderr
+    given = json.loads(bench(onnx_model, "-b", "host", "-n", "1", "-s", "3x8", "--json").stdout)
+    assert given["input_types"] == {"x": "float32[3, 8]"}
+    assert not any("--shape" in line for line in given["notes"])
+
+
+def test_tables_of_a_paddle_model() -> None:
+    shown = bench(TINY, "-b", "host", "-t", "1", "-t", "2", "-n", "2").stdout
+    for part in ("option", "p99", "host, 1 thread   21 on host", "outputs agree", "--iterations", "MiB"):
+        assert part in shown
+
+
+def test_files_of_a_measurement(onnx_model: Path, tmp_path: Path) -> None:
+    table, page, saved = (tmp_path / name for name in ("a.csv", "a.html", "a.json"))
+    bench(onnx_model, "-b", "host", "-n", "20", "--csv", table, "--html", page, "--save", saved)
+    with table.open(newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert (row["name"], row["runs"], row["under_load_runs"]) == ("host", "20", "")
+    assert float(row["latency_p50_ms"]) > 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") >= 2
+    assert "http://" not in text.partition("<body>")[2]
+    data = json.loads(saved.read_text())
+    assert sum(map(len, data["results"][0]["latencies_ms"])) == 20
+    again = json.loads(bench(onnx_model, "-b", "host", "-n", "20", "--against", saved, "--json").stdout)
+    assert all("other processes" in line for line in again["against"]["unlike"])
+    assert again["against"]["changes"][0]["verdict"] in ("slower", "faster", "no difference")
+    shown = bench(onnx_model, "-b", "host", "-n", "20", "-s", "2x8", "--against", saved).stdout
+    assert "unlike: inputs: x float32[1, 8] then, x float32[2, 8] now" in shown
+
+
+def test_names_are_escaped_in_the_page(onnx_model: Path, tmp_path: Path) -> None:
+    evil = tmp_path / "<script>alert(1)&.onnx"
+    onnx_model.rename(evil)
+    bench(evil, "-b", "host", "-n", "1", "--html", tmp_path / "a.html")
+    assert "<script>alert" not in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_code_of_a_file_is_told_from_code_compiled_here(onnx_model: Path, tmp_path: Path) -> None:
+    convert(onnx_model, tmp_path / "small.lite", "x86", verify=False)
+    (prepared,) = json.loads(bench(tmp_path / "small.lite", "-b", "x86", "-n", "1", "--json").stdout)["results"]
+    (other,) = json.loads(bench(tmp_path / "small.lite", "-b", "x86", "-n", "1", "-s", "5x8", "--json").stdout)[
+        "results"
+    ]
+    assert (prepared["code_from"], other["code_from"]) == ("file", "here")
+    assert prepared["kernels"] == {"x86": {"found": 0, "compiled": 0, "compile_ms": 0.0}}
+    assert prepared["options"][2]["origin"] == "the .lite file"
+
+
+def test_outputs_that_differ_end_with_1(tmp_path: Path) -> None:
+    builder = GraphBuilder("rounding")
+    builder.output(builder.add("Softmax", [builder.input("x", "float32", [64, 500])]), "y")
+    write(builder.build(), tmp_path / "rounding.onnx")
+    options = ["-b", "host", "-b", "x86", "-n", "1", "--json"]
+    strict = bench(tmp_path / "rounding.onnx", *options, "--limit", "0")  # sums are rounded in another order
+    found = json.loads(strict.stdout)["agreement"]
+    assert (strict.return_value, found["ok"], found["allowed_share_of_range"]) == (1, False, 0)
+    assert "outputs DIFFER: x86 differs from host in 'y'" in found["sentences"][0]
+    usual = bench(tmp_path / "rounding.onnx", *options)
+    assert (usual.return_value, json.loads(usual.stdout)["agreement"]["ok"]) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -61,22 +178,14 @@ def test_a_paddle_model_as_a_table() -> None:
     [
         (["-b", "nonsense", "--shape", "2x8"], 3, "nonsense"),
         (["--shape", "2x9"], 2, "x"),
-        ([], 2, "--shape"),
         (["--seconds", "0"], 2, "--seconds"),
+        (["--html", "no/where/a.html"], 2, "--html"),
+        (["--against", "nowhere.json"], 2, "--save FILE"),
     ],
 )
-def test_errors_name_the_option(onnx_model: Path, options: list[str], code: int, message: str) -> None:
-    run = lite(onnx_model, *options)
-    assert run.returncode == code, run.stdout + run.stderr
-    assert message in run.stderr
-    assert "Traceback" not in run.stderr
-
-
-def test_nothing_to_measure() -> None:
-    def inputs(session: Session) -> dict[str, np.ndarray]:
-        return {}
-
-    with pytest.raises(InputError, match="0 session"):
-        measure_latency({}, inputs, 1.0)
-    with pytest.raises(InputError, match="0 s"):
-        measure_latency({"host": lambda: load(TINY, backend="host")}, inputs, 0)
+def test_errors_name_the_option(
+    onnx_model: Path, options: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, told = ended(capsys, onnx_model, *options)
+    assert found == code, told
+    assert message in told

@@ -24,6 +24,7 @@ from lite_core.container.layout import Header
 from lite_core.errors import InputError, ModelFormatError
 from lite_core.ir import Graph
 from lite_tools.writing import write_model
+from lite_tools.writing.layout_encoder import encode_header
 
 TINY = Path(__file__).parent / "models/goldens/tiny_conv/legacy"
 DEADLINE_SECONDS = 100
@@ -117,7 +118,7 @@ def test_huge_empty_files_need_no_memory(tmp_path: Path) -> None:
         "huge.onnx": (size, graph + varint(size - 9)),
         "program.json": (size, b'{"base_code": {"magic": "pir", "version": 1},'),
         "block.pdmodel": (size, b"\n" + varint(size - 20) + b"\x08\0\x10\0\x22" + varint(size - 40) + b"\n"),
-        "table.lite": (size, Header(1, 0, size, 128, size - 128).pack()),
+        "table.lite": (size, encode_header(Header(1, 0, size, 128, size - 128))),
     }
     for name, (length, beginning) in beginnings.items():
         sparse(tmp_path / name, length, beginning)

@@ -1,4 +1,4 @@
-"""Bugs of answers, memory, sessions and profiles."""
+"""Bugs of answers, memory, sessions, profiles and observed runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from planted_parts import Array, PlantedBackend, PlantedExecutable
 from lite_core.backend import Buffer, Device, KernelTime, No, Yes
 from lite_core.ir import Node, TensorType
 from lite_core.memory import HostMemory
+from lite_core.observing import Observed, Observer, observed_buffers
 
 # **** answers ****
 
@@ -143,3 +144,42 @@ class ProfilesNegativeTimes(_Profiles):
 class ProfilesNothing(_Profiles):
     def run_profiled(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> Any:
         self.run(inputs, outputs, scratch)
+
+
+# **** observed runs ****
+
+
+class _Observed(PlantedExecutable):
+    """Shows an observer its outputs; an observer replaces them."""
+
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        nodes = [node.name for node in self.graph.nodes]
+        observer.starts("all", nodes)
+        self.run(inputs, outputs, scratch)
+        observer.computed(self.shown(observed_buffers("all", nodes, self.graph.outputs, outputs)))
+
+    def shown(self, results: Observed) -> Observed:
+        return results
+
+
+class ShowsNothing(_Observed):
+    """Shows an observer kernels without results."""
+
+    def shown(self, results: Observed) -> Observed:
+        return results._replace(values=())
+
+
+class ShowsAnotherArray(_Observed):
+    """Shows an observer zeros."""
+
+    def shown(self, results: Observed) -> Observed:
+        return results._replace(read=lambda name: np.zeros_like(results.read(name)))
+
+
+class IgnoresReplacements(_Observed):
+    """Goes on with the results that it computed."""
+
+    def shown(self, results: Observed) -> Observed:
+        return results._replace(write=lambda name, array: None)

@@ -138,6 +138,9 @@ FOUND_BY: list[tuple[Any, str, str]] = [
     (contract.ProfilesWithoutResults, "contract[profiled-runs]", "run_profiled() gave another result"),
     (contract.ProfilesNegativeTimes, "contract[profiled-runs]", "-1.0 seconds"),
     (contract.ProfilesNothing, "contract[profiled-runs]", "list of KernelTime"),
+    (contract.ShowsNothing, "contract[observed-runs]", "not the output"),
+    (contract.ShowsAnotherArray, "contract[observed-runs]", "another array"),
+    (contract.IgnoresReplacements, "contract[observed-runs]", "an observer replaced"),
     # saving
     (saving.SecondOutputAfterRestore, "contract[save-and-restore]", "several outputs"),
     (saving.LastOutputAfterRestore, "contract[save-and-restore]", "several outputs"),

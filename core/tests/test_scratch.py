@@ -150,7 +150,7 @@ def test_memory_of_a_run_that_failed_is_not_used_again() -> None:
     pool.take = lambda memory, size: taken.append(take(memory, size)) or taken[-1]  # type: ignore[method-assign]
     backend = Backend(during=lambda: 1 / 0)
     session = session_of(backend)
-    session._planner.pool = pool
+    session.planner.pool = pool
     with pytest.raises(ExecutionError, match="ZeroDivisionError"):
         session.run({"x": np.zeros((2, 3), np.float32)})
     backend.during = lambda: None

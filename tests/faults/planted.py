@@ -137,10 +137,10 @@ FAULTS = (
     ),
     Fault(
         "disk cache: the most recently used entries are evicted",
-        _CORE + "storage.py",
+        _COMPILER + "disk_cache.py",
         "for _, size, path in sorted(entries):",
         "for _, size, path in sorted(entries, reverse=True):",
-        _CORE_TESTS + "test_storage.py",
+        _COMPILER_TESTS + "test_disk_cache.py",
     ),
     Fault(
         "private files: a folder that a group can write to is used",

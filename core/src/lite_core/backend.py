@@ -73,7 +73,7 @@ class Device:
         index: its number among the backend's devices.
         name: readable name, for example the processor's model.
         score: ``backend="auto"`` prefers devices with higher scores. ``host`` has 0.
-        details: further information to show: driver version, memory; sessions log what is under ``tuning``.
+        details: information to show; sessions log ``tuning``, and note what ``float16`` and ``bfloat16`` compute in.
         flops: floating-point operations per second of all its processors together; 0 if unknown.
         bandwidth: bytes per second that it can read or write in its memory; 0 if unknown.
         launch_seconds: overhead of one kernel launch. From these three values the scheduler estimates the cost of a

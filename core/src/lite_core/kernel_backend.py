@@ -24,6 +24,7 @@ from lite_core.errors import ExecutionError, LiteError
 from lite_core.forking import undivided
 from lite_core.ir import DType, Node, TensorType, Value
 from lite_core.memory import HostMemory, read_only
+from lite_core.observing import Observable, Observer, observed_arrays
 from lite_core.ops.inference import Inference
 
 __all__ = ["Kernel", "KernelBackend"]
@@ -130,7 +131,7 @@ class KernelBackend:
         return None, answer
 
 
-class _KernelExecutable:
+class _KernelExecutable(Observable):
     """Executable that runs kernels one after another; a tensor between them is freed after its last use."""
 
     scratch_bytes = 0
@@ -154,6 +155,18 @@ class _KernelExecutable:
         times: list[KernelTime] = []
         self._run(inputs, outputs, lambda step, arrays: times.append(step.run_timed(arrays)))
         return times
+
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        def run_step(step: _KernelStep, arrays: dict[Value, Array]) -> None:
+            kernel, nodes = step.kernel.function.__name__, [step.node.name]
+            observer.starts(kernel, nodes)
+            step.run(arrays)
+            results = [value for value in step.node.outputs if value is not None]
+            observer.computed(observed_arrays(kernel, nodes, arrays, results))
+
+        self._run(inputs, outputs, run_step)
 
     def _run(
         self,

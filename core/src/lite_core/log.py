@@ -2,12 +2,16 @@
 
 ``LITE_LOG=debug`` (or info, warning, error) sets the level, and Paddle-Lite's ``GLOG_v=N`` sets it too: 0 is info, 1 or
 more is debug. ``LITE_TRACE_PLUGINS=1`` logs every step of finding, loading and querying plugins, at any level.
+
+At the level debug each kernel is logged before it runs, and Python's faulthandler is enabled: if native code ends the
+process, the last line of the log names the kernel, and Python's stack follows.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 
 __all__ = ["configure_from_environment"]
 
@@ -36,5 +40,11 @@ def configure_from_environment() -> None:
     root.addHandler(handler)
     root.setLevel(logging.WARNING if level is None else level)
     root.propagate = False
+    if level == logging.DEBUG:
+        import faulthandler  # not at the top: few programs need it
+
+        if not faulthandler.is_enabled():
+            with suppress(RuntimeError, ValueError, AttributeError, OSError):  # there is no standard error, or no file
+                faulthandler.enable()
     if trace_plugins:
         logging.getLogger("lite.plugins").setLevel(logging.DEBUG)

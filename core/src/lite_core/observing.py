@@ -22,7 +22,7 @@ class Observed(NamedTuple):
         kernel: the kernel's name.
         nodes: names of the nodes that it computes; several if the backend fused them.
         values: names of the results that exist in memory. A result that only the kernel itself uses is not among them.
-        read: returns a copy of a result, with the element type and the shape of the graph.
+        read: returns a copy of a result, with the element type and the shape of the graph, and with any strides.
         write: replaces a result, for all later kernels; the array has that type and shape.
         device: label of the device; the plan sets it.
         partition: name of the partition; the plan sets it.

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from device_memory import Memory, Storage
+from observers import ObservedExecutable, Recorder, references
 
-from lite_compiler.staging import StagedExecutable, can_compile_whole
+from lite_compiler.staging import HostExecutable, StagedExecutable, can_compile_whole
 from lite_core.backend import Buffer, Device, Executable, Interval, KernelTime, MemoryUse, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError, LiteError
@@ -271,6 +272,36 @@ def test_concurrent_runs_with_different_data() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda count: check(executable, graph, memory, rows_for(count % 7)), range(48)))
     assert len(compiler.compiled) == 1 + 7  # no stage was compiled twice
+
+
+# **** observed runs ****
+
+
+@MEMORIES
+def test_an_observer_sees_all_stages_and_replaces_values(make_memory: MakeMemory) -> None:
+    graph, memory, x = chosen_rows(), make_memory(), rows_for(3)
+    executable, recorder = StagedExecutable(graph, memory, Compiler()), Recorder()
+    found = run(ObservedExecutable(executable, recorder), graph, memory, [x])
+    for array, expected in zip(found, evaluate_graph(graph, [x])):
+        np.testing.assert_array_equal(array, expected)
+    truth = references(graph, [x])
+    assert {"rows", "sum", "indices", "scaled"} <= recorder.values.keys()
+    for name, array in recorder.values.items():
+        np.testing.assert_array_equal(array, truth[name], err_msg=name)
+    assert [kernel for kernel, _ in recorder.started] == ["chosen_rows", "host reference", "chosen_rows"]
+    assert {node.name for node in graph.nodes} == {name for _, nodes in recorder.started for name in nodes}
+    # Other rows are chosen: the stage after the replaced value is compiled for their number.
+    replaced = Recorder({"indices": np.array([[5]])})
+    rows, _, indices, _ = run(ObservedExecutable(executable, replaced), graph, memory, [x])
+    assert indices.tolist() == [[5]]
+    np.testing.assert_array_equal(rows, np.exp(-3 * x[5:]))
+
+
+def test_profiles_time_each_node_on_the_host() -> None:
+    graph = chosen_rows()
+    times = run(HostExecutable(graph), graph, HostMemory(), [rows_for(2)], profiled=True)
+    assert [time.nodes for time in times] == [(node.name,) for node in graph.nodes]
+    assert all(time.seconds >= 0 for time in times)
 
 
 # **** cached stages ****

@@ -6,6 +6,7 @@ tests therefore report float16 support for every device, so that tensors are sto
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.lowering.compile import lower_graph
+from lite_tools.cli.bisect import command as bisect_command
 from lite_tools.cli.run import command as run_command
 from lite_tools.diagnostics import check_finite
 
@@ -196,6 +198,20 @@ def test_run_validate_uses_the_requested_precision(tmp_path: Path) -> None:
     words = [str(file), "--backend", "opencl", "--validate"]
     assert "'too large'" not in CliRunner().invoke(run_command, words).output
     assert "'too large'" in CliRunner().invoke(run_command, [*words, "--precision", "float16"]).output
+
+
+@pytest.mark.full("opencl")
+def test_bisect_finds_the_node_that_must_stay_in_float32(tmp_path: Path) -> None:
+    file, given = tmp_path / "overflowing.lite", tmp_path / "x.npy"
+    lite.convert(overflowing(), file, "host", verify=False)
+    np.save(given, np.ones((4, 16), np.float32))
+    words = [str(file), "--by", "precision", "--b", "opencl", "-i", str(given), "--json"]
+    found = json.loads(CliRunner().invoke(bisect_command, words).stdout)
+    assert found["precision"] == {"too large": "float32", "*": "float16"}
+    assert found["verified"]["verdict"] == "good"
+    words = [str(file), "--backend", "opencl", "-i", str(given), "--validate", "--precision", "float16"]
+    result = CliRunner().invoke(run_command, [*words, "--precision", "too large=float32", "--json"])
+    assert json.loads(result.stdout)["finiteness"]["first"] is None
 
 
 @pytest.mark.full("opencl")

@@ -80,6 +80,18 @@ def test_opt_makes_a_file_for_arm_unless_told_otherwise(tmp_path: Path) -> None:
     assert {plan.threads for plan in record.plans} == {1, 4}
 
 
+def test_opt_draws_the_optimized_graph(tmp_path: Path) -> None:
+    pytest.importorskip("pygraphviz", reason="pictures need the extra lite-tools[pictures]")
+    converted, picture = f"--optimize_out={tmp_path / 'm'}", "--visualization_file_output_path"
+    completed = lite("opt", "--model_dir", TINY, "--valid_targets=host", converted, picture, tmp_path / "a")
+    assert completed.returncode == 0, completed.stderr
+    assert "HardSwish" in (tmp_path / "a.html").read_text()
+    assert_computes_like_paddle(tmp_path / "m.lite")
+    completed = lite("opt", "--optimized_nb_model_path", tmp_path / "m.lite", picture, tmp_path / "b.svg", "--json")
+    assert completed.returncode == 0, completed.stderr
+    assert (tmp_path / "b.svg").read_text().count('<g class="node node') == json.loads(completed.stdout)["nodes"] > 10
+
+
 def test_opt_without_the_default_target_names_the_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_BACKENDS", "x86")
     completed = lite("opt", f"--model_dir={TINY}", f"--optimize_out={tmp_path / 'm'}")
@@ -104,7 +116,8 @@ def test_opt_without_the_default_target_names_the_option(tmp_path: Path, monkeyp
         (("--model_dir", TINY, "--quant_type=QUANT_INT4"), 2, "'QUANT_INT4'"),
         (("--model_dir", TINY, "--sparse_threshold=2"), 2, "--sparse_threshold"),
         (("--enable_fp16=maybe",), 2, "'maybe'"),
-        (("--optimized_nb_model_path=m.nb",), 2, "`lite inspect MODEL`"),
+        (("--optimized_nb_model_path=m.nb",), 2, "--visualization_file_output_path"),
+        (("--model_set=m", "--visualization_file_output_path=m.svg"), 2, "--model_dir"),
         (("--model_set", "nowhere", "--optimize_out", "m"), 2, "--model_set"),
         (("--nonsense",), 2, "--nonsense"),
     ],

@@ -189,6 +189,39 @@ def test_session_uses_the_plan_for_its_threads_or_the_next_larger_or_the_largest
     assert used == [f"threads: {count}" for count in (1, 2, 8, 8, 8)]
 
 
+def test_file_keeps_the_precision_of_each_node(output: Path) -> None:
+    class Curious(Toy):
+        def __init__(self) -> None:
+            super().__init__()
+            self.used: list[tuple[str, str]] = []
+
+        def compatibility(self, device: Device, options: Options) -> str:
+            return options.precision
+
+        def restore(
+            self, pieces: Sequence[memoryview], part: Partition, device: Device, options: Options
+        ) -> Executable | Stale:
+            self.used.append((part.name, options.precision))
+            return super().restore(pieces, part, device, options)
+
+    precision = {"exp": "float32", "*": "float16"}
+    assert convert(network(), output, "toy", precision, plugins=plugins_with(Curious())).agrees
+    (record,) = ModelFile.open(output).targets
+    assert [part.compatibility for part in record.plans[0].partitions] == ["float16", "float32"]
+    kept = [("toy/0", "float16"), ("toy/1 precision=float32", "float32")]
+    for asked in (None, precision, record.precision):
+        fresh = Curious()
+        session, y = run(output, fresh, precision=asked)
+        np.testing.assert_array_equal(y, EXPECTED)
+        assert (fresh.used, fresh.compiled) == (kept, [])
+    fresh = Curious()
+    session, _ = run(output, fresh, precision="float32")
+    assert (fresh.used, len(fresh.compiled)) == ([], 1)
+    assert any("precision='float32'" in note for note in session.notes)
+    with pytest.raises(InputError, match="'softmax'"):
+        convert(network(), output, "toy", {"softmax": "float16"}, plugins=plugins_with(Curious()))
+
+
 def test_default_plans_are_for_one_and_all_threads(output: Path) -> None:
     report = convert(network(), output, "toy", plugins=plugins_with(Toy()))
     assert report.targets[0].threads == tuple(sorted({1, useful_threads()}))

@@ -17,7 +17,7 @@ from lite_core import load
 from lite_core.backend import Options, Partition, Unavailable
 from lite_core.builder import GraphBuilder
 from lite_core.errors import BackendUnavailableError
-from lite_core.plugins import available_backends, default_plugins
+from lite_core.plugins import available_backends, default_plugins, plugins_with
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.saved.frame import read_frame
 from lite_x86 import detect
@@ -112,6 +112,17 @@ def test_report() -> None:
     lines = X86Backend().report()
     assert lines[0].startswith("level: x86-64-v")
     assert any(line.startswith("MKL: ") for line in lines)
+
+
+@x86
+def test_kernels_are_counted_once() -> None:
+    b = GraphBuilder("absolute")
+    b.output(b.add("Abs", [b.input("x", "float32", [4])]), "y")
+    backend, graph = X86Backend(), b.build()
+    assert backend.kernel_counts() == (0, 0, 0.0)
+    for _ in range(2):
+        load(graph, backend="x86", plugins=plugins_with(backend)).prepare()
+        assert sum(backend.kernel_counts()[:2]) == 1
 
 
 @x86

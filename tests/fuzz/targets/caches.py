@@ -16,6 +16,7 @@ from fuzz.bundles import pack, unpack, write_files
 from fuzz.environment import environment
 from fuzz.mutation import mutated_bytes, mutated_json
 from fuzz.targets import FuzzTarget
+from lite_compiler.disk_cache import DiskCache
 from lite_core import storage
 from lite_core.container import trust
 from lite_core.errors import LiteError
@@ -105,8 +106,8 @@ class OtherEntries(FuzzTarget):
         self._read_times(self._json(folder), "times")
         assert isinstance(self._read_tuning(self._machine, self._json(folder)), self._tuning | None)
 
-    def _json(self, folder: Path) -> storage.DiskCache:
-        return storage.DiskCache(folder, ".json", logging.getLogger("lite.fuzz"))
+    def _json(self, folder: Path) -> DiskCache:
+        return DiskCache(folder, ".json", logging.getLogger("lite.fuzz"))
 
     def mutate(self, data: bytes, chance: random.Random) -> bytes:
         """Change the entry: JSON by its structure, a binary by its bytes, with its checksum."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lite_conformance.cases import host_arrays, lifetimes, restoring, saving
+from lite_conformance.cases import host_arrays, lifetimes, observing, restoring, saving
 from lite_conformance.cases.case import Case, Context
 from lite_conformance.cases.plugins.brought import every_table
 from lite_conformance.cases.probe import require_well_spelt
@@ -60,6 +60,7 @@ def cases() -> Iterator[Case]:
         *saving.CHECKS,
         _session,
         _profiled_runs,
+        *observing.CHECKS,
         *lifetimes.CHECKS,
         *host_arrays.CHECKS,
         *restoring.CHECKS,

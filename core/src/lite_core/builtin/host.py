@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,12 @@ from lite_core.backend import Buffer, Device, Executable, MeasuresSpeed, No, Opt
 from lite_core.builder import GraphBuilder
 from lite_core.deadline import check_time
 from lite_core.ir import Graph, Node
+from lite_core.observing import Observable, Observer, observed_arrays
 from lite_core.ops.evaluate import evaluate_graph
 
 __all__ = ["HostBackend"]
+
+Array = np.ndarray[Any, Any]
 
 _REPETITIONS = 5
 
@@ -48,14 +52,37 @@ class HostBackend(MeasuresSpeed):
         return _HostExecutable(part)
 
 
-class _HostExecutable:
+class _HostExecutable(Observable):
     scratch_bytes = 0
 
     def __init__(self, part: Partition) -> None:
         self._graph = part.graph
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        results = evaluate_graph(self._graph, [b.data for b in inputs], observe=lambda n, _: check_time(n.describe))
+        self._run(inputs, outputs, lambda node, results: None)
+
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        def observe(node: Node, results: list[Array]) -> None:
+            arrays = {v: array for v, array in zip(node.outputs, results) if v is not None}
+            observer.computed(observed_arrays("host", [node.name], arrays, list(arrays)))
+            results[:] = [array if v is None else arrays[v] for v, array in zip(node.outputs, results)]
+
+        self._run(inputs, outputs, observe, lambda node: observer.starts("host", [node.name]))
+
+    def _run(
+        self,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[Buffer],
+        observe: Callable[[Node, list[Array]], None],
+        starts: Callable[[Node], None] | None = None,
+    ) -> None:
+        def check_and_observe(node: Node, results: list[Array]) -> None:
+            check_time(node.describe)
+            observe(node, results)
+
+        results = evaluate_graph(self._graph, [b.data for b in inputs], observe=check_and_observe, starts=starts)
         for buffer, result in zip(outputs, results):
             buffer.store(result)
 

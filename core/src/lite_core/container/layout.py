@@ -43,16 +43,18 @@ from lite_core.version import __version__
 __all__ = [
     "ALIGNMENT",
     "BLOCK",
+    "CHECKSUM",
     "FORMAT_VERSION",
+    "HEADER",
     "HEADER_SIZE",
     "MAGIC",
     "OPSET",
+    "PRODUCER",
     "WEIGHTS",
     "Header",
     "Table",
     "constant_section",
     "from_json",
-    "to_json",
 ]
 
 FORMAT_VERSION = 2
@@ -71,16 +73,12 @@ WEIGHTS = "weights/"
 #: Size limit of a JSON document; those of networks with thousands of nodes have megabytes.
 _MOST_JSON = 1 << 28
 
-_HEADER = struct.Struct("<8sIIQQQ84s")
-_CHECKSUM = struct.Struct("<I")
-HEADER_SIZE = _HEADER.size + _CHECKSUM.size
+#: The fields of the header, and the checksum after them.
+HEADER = struct.Struct("<8sIIQQQ84s")
+CHECKSUM = struct.Struct("<I")
+HEADER_SIZE = HEADER.size + CHECKSUM.size
 
 PRODUCER = f"lite-core {__version__}"
-
-
-def to_json(document: Any) -> bytes:
-    """Encode compact JSON; equal documents give equal bytes."""
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
 
 
 def from_json(data: bytes | memoryview) -> Any:
@@ -114,12 +112,6 @@ class Header(NamedTuple):
     table_size: int
     producer: str = PRODUCER
 
-    def pack(self) -> bytes:
-        """Return the header as bytes."""
-        numbers = (self.version, self.table_checksum, self.file_size, self.table_offset, self.table_size)
-        packed = _HEADER.pack(MAGIC, *numbers, self.producer.encode())
-        return packed + _CHECKSUM.pack(zlib.crc32(packed))
-
     @staticmethod
     def parse(data: bytes) -> Header:
         """Parse and check the header at the beginning of a file.
@@ -131,9 +123,9 @@ class Header(NamedTuple):
             raise ModelFormatError(f"it is not a .lite file: it begins with {data[:8]!r}")
         if len(data) < HEADER_SIZE:
             raise ModelFormatError(f"it is cut off after {len(data)} bytes, within the header; copy it again")
-        if _CHECKSUM.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
+        if CHECKSUM.unpack_from(data, HEADER.size)[0] != zlib.crc32(data[: HEADER.size]):
             raise ModelFormatError("its header is damaged (the checksum does not fit); copy it again")
-        _, version, checksum, file_size, offset, size, producer = _HEADER.unpack_from(data)
+        _, version, checksum, file_size, offset, size, producer = HEADER.unpack_from(data)
         header = Header(version, checksum, file_size, offset, size, producer.rstrip(b"\0").decode("utf-8", "replace"))
         if header.version > FORMAT_VERSION:
             raise ModelFormatError(header._newer_than_known(f"format {header.version}", f"up to {FORMAT_VERSION}"))
@@ -164,12 +156,6 @@ class Table(NamedTuple):
     metadata: Mapping[str, str]
     optimized: bool
     seal: str = ""
-
-    def pack(self) -> bytes:
-        """Return the table as JSON."""
-        rows = [list(section) for section in self.sections.values()]
-        header = {"opset": OPSET, "optimized": self.optimized, "metadata": dict(self.metadata), "seal": self.seal}
-        return to_json({**header, "sections": rows})
 
     @staticmethod
     def parse(data: memoryview, header: Header) -> Table:

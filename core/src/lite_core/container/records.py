@@ -84,7 +84,7 @@ class TargetRecord(NamedTuple):
     Attributes:
         backend: the target, a backend's name.
         plugin: distribution and version of the backend: ``"lite-x86 0.1.0"``.
-        precision: the precision it was compiled for, see :class:`lite_core.backend.Options`.
+        precision: the precision it was compiled for, as written by :attr:`lite_core.schedule.precision.Precision.text`.
         exact: see :class:`lite_core.backend.Options`.
         devices: for each node of the graph, the name of the backend that runs it; all empty if the target had no
             device during conversion, so that nodes are placed when the model is loaded.

@@ -26,6 +26,7 @@ def evaluate_graph(
     inputs: Sequence[Array],
     outer: Mapping[Value, Array] | None = None,
     observe: Callable[[Node, list[Array]], None] | None = None,
+    starts: Callable[[Node], None] | None = None,
 ) -> list[Array]:
     """Run a graph with the references.
 
@@ -33,11 +34,16 @@ def evaluate_graph(
         graph: the graph to run.
         inputs: one array for each graph input, in order.
         outer: values of enclosing graphs that this one captures.
-        observe: called with each node and its outputs, for tracing.
+        observe: called with each node and its outputs, for tracing; also with those in sub-graphs, each time they run.
+        starts: called with each node before it runs.
 
     Returns:
         One array for each graph output. They may share memory with inputs or constants.
     """
+
+    def run_observed(body: Graph, arrays: Sequence[Array]) -> list[Array]:
+        return evaluate_graph(body, arrays, known, observe, starts)
+
     known: dict[Value, Array] = dict(outer or {})
     known.update(zip(graph.inputs, inputs))
     known.update(graph.constants)
@@ -45,7 +51,9 @@ def evaluate_graph(
     keep = {*graph.outputs, *graph.inputs, *graph.constants, *(outer or {})}
     for node in graph.nodes:
         arrays = [None if v is None else known[v] for v in node.inputs]
-        results = evaluate_node(node, arrays, known)
+        if starts is not None:
+            starts(node)
+        results = evaluate_node(node, arrays, known, run_observed if observe or starts else None)
         if observe is not None:
             observe(node, results)
         known.update((v, array) for v, array in zip(node.outputs, results) if v is not None)

@@ -11,7 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["backend_distribution", "command_distribution", "format_distribution", "format_distributions"]
+__all__ = [
+    "backend_distribution",
+    "backend_distributions",
+    "command_distribution",
+    "format_distribution",
+    "format_distributions",
+]
 
 _FILE = Path(__file__).with_name("known_distributions.json")
 _BEGINNING = 256  # first bytes of a file that are compared
@@ -22,6 +28,11 @@ def backend_distribution(name: str) -> str | None:
     """Return the distribution that contains a backend: ``"lite-x86"`` for ``"x86"``. None for an unknown one."""
     found: str | None = _known()["backends"].get(name)
     return found
+
+
+def backend_distributions() -> list[str]:
+    """Return all distributions that contain a backend."""
+    return [*_known()["backends"].values()]
 
 
 def command_distribution(name: str) -> str | None:

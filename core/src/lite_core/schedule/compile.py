@@ -67,6 +67,7 @@ def compile_partition(
     candidate, part = placed.candidate, placed.partition
     if placed.is_control and plan_body is not None:
         return CompiledPartition(part, candidate, ControlExecutable(part, plan_body), _HOST)
+    logger.debug("compiling partition %s, %d nodes", part.name, len(part.graph.nodes))
     try:
         executable = candidate.backend.compile(part, candidate.device, candidate.options(options))
         return _checked_result(placed, executable, memory_of(candidate))

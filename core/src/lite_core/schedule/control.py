@@ -14,6 +14,7 @@ import numpy as np
 
 from lite_core.backend import Buffer, Partition
 from lite_core.ir import Graph, Node, Value
+from lite_core.observing import Observer
 from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.profile import RunProfile
 
@@ -26,9 +27,13 @@ class BodyPlan(Protocol):
     """The part of a plan that control flow needs: running a body."""
 
     def run(
-        self, inputs: Sequence[Array], out: Mapping[str, Array] | None = None, profile: RunProfile | None = None
+        self,
+        inputs: Sequence[Array],
+        out: Mapping[str, Array] | None = None,
+        profile: RunProfile | None = None,
+        observer: Observer | None = None,
     ) -> list[Array]:
-        """Run the body; return an array for each output, in order. ``profile`` receives the times of its partitions."""
+        """Run the body; return an array for each output, in order. For the other arguments see :meth:`Plan.run`."""
         ...
 
 
@@ -65,15 +70,16 @@ class ControlExecutable:
         outputs: Sequence[Buffer],
         scratch: Buffer | None,
         profile: RunProfile | None = None,
+        observer: Observer | None = None,
     ) -> None:
-        """Run the node; ``profile`` receives the times of its bodies' partitions, for each time they run."""
+        """Run the node; ``profile`` and ``observer`` receive the kernels of its bodies, each time they run."""
         from lite_core.ops.evaluate import evaluate_node  # not at the top: few models need it
 
         scope: dict[Value, Array] = dict(self._graph.constants)
         scope.update((value, buffer.data) for value, buffer in zip(self._graph.inputs, inputs))
 
         def run_body(body: Graph, arrays: Sequence[Array]) -> list[Array]:
-            return self._bodies[body].run(arrays, scope, profile)
+            return self._bodies[body].run(arrays, scope, profile, observer)
 
         arrays = [None if value is None else scope[value] for value in self.node.inputs]
         condition = arrays[0] if self.node.op == "If" else None
@@ -112,7 +118,13 @@ class _Body:
         self._plan_body = plan_body
         self._plans: PlanCache[BodyPlan] = PlanCache(_MOST_PLANS)
 
-    def run(self, arrays: Sequence[Array], scope: Mapping[Value, Array], profile: RunProfile | None) -> list[Array]:
+    def run(
+        self,
+        arrays: Sequence[Array],
+        scope: Mapping[Value, Array],
+        profile: RunProfile | None,
+        observer: Observer | None,
+    ) -> list[Array]:
         """Run the body; its outputs may share memory with inputs, captured values or constants."""
         graph = self._graph
         given = [*arrays, *(scope[value] for value in self._captured)]
@@ -122,7 +134,7 @@ class _Body:
             contiguous = [np.asarray(array, order="C") for array in given]
             signature = tuple([array.shape for array in contiguous])
             plan = self._plans.find(signature) or self._plans.get(signature, self._make_plan)
-            array_of.update(zip(graph.outputs, plan.run(contiguous, None, profile)))
+            array_of.update(zip(graph.outputs, plan.run(contiguous, None, profile, observer)))
         return [array_of[value] for value in self._outputs]
 
     def _make_plan(self, signature: Signature) -> BodyPlan:

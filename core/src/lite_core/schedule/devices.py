@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from lite_core.backend import Backend, Device, Options, TakesOptions, Unavailabl
 from lite_core.checks import require
 from lite_core.errors import BackendUnavailableError, InputError
 from lite_core.plugins import PluginManager, allowed_backends, available_backends, backend_sources, left_out_backends
-from lite_core.plugins.known import backend_distribution
+from lite_core.plugins.known import backend_distribution, backend_distributions
 from lite_core.schedule.probing import probe
 
 __all__ = ["Candidate", "Selection", "select_devices"]
@@ -28,22 +29,27 @@ class Candidate(NamedTuple):
         backend: the backend.
         device: one of its devices.
         own_options: backend-specific options from ``load(backend_options={name: ...})``.
+        changes: options that differ from the session's, by the names of the fields of
+            :class:`lite_core.backend.Options`.
     """
 
     backend: Backend
     device: Device
     own_options: Mapping[str, Any] = MappingProxyType({})
+    changes: Mapping[str, Any] = MappingProxyType({})
 
     def options(self, options: Options) -> Options:
-        """Return the session's options with the backend-specific options added."""
-        return replace(options, own=self.own_options) if self.own_options else options
+        """Return the session's options with the candidate's changes and the backend-specific options."""
+        own: dict[str, Any] = {"own": self.own_options} if self.own_options else {}
+        return replace(options, **self.changes, **own) if own or self.changes else options
 
 
 class Selection(NamedTuple):
     """Devices in order of preference, and a log line for every backend that was considered.
 
     ``automatic`` is True if the caller named no devices: if one fails, the next may be used instead. ``notes`` are the
-    lines about backends without a device, if that leaves only the slow references of ``host``.
+    lines about names that ``LITE_BACKENDS`` lists in vain, and the reasons why only the slow references of ``host`` are
+    left, unless the caller asked for them.
     """
 
     candidates: tuple[Candidate, ...]
@@ -85,7 +91,7 @@ def select_devices(
     backends, left_out = available_backends(plugins), left_out_backends(plugins)
     log += [f"{name}: {why}" for name, why in left_out.items() if name != "null"]  # null is never automatic
     unknown = sorted((allowed_backends() or frozenset()) - backends.keys())
-    log += [f"{name}: LITE_BACKENDS names it, but it is not installed" for name in unknown]
+    log += [f"{name}: LITE_BACKENDS names it, but it is not installed: {_how_to_install(name)}" for name in unknown]
     names = _requested_names(requested)
     if names == ["auto"]:
         candidates = _for_targets(targets, plugins, log) if targets else _by_score(backends, plugins, log)
@@ -106,8 +112,15 @@ def select_devices(
             "a backend (`lite backends` lists the installed ones), or allow fallback='host'"
         )
     only_host = all(c.device.backend == "host" for c in candidates)
-    notes = tuple(line for line in log if only_host and ": not available: " in line)
-    return Selection(tuple(candidates), tuple(log), names == ["auto"], notes)
+    listed = os.environ.get("LITE_BACKENDS")
+    notes = [line for line in log if ": LITE_BACKENDS names it" in line]
+    asked_for = names != ["auto"] or [*targets] == ["host"] or "host" in re.split(r"[\s,]+", listed or "")
+    if only_host and not asked_for:
+        why = f"no other backend is installed: pip install one of {_listed(backend_distributions())}"
+        why = why if listed is None else f"LITE_BACKENDS={listed!r} leaves out all others: correct or unset it"
+        notes += [line for line in log if ": not available: " in line] or [why]
+        notes = [f"everything runs on host, the slow NumPy references: {'; '.join(notes)}"]
+    return Selection(tuple(candidates), tuple(log), names == ["auto"], tuple(notes))
 
 
 def _for_targets(targets: Sequence[str], plugins: PluginManager, log: list[str]) -> list[Candidate]:

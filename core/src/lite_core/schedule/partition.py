@@ -44,7 +44,11 @@ class PartitionIdentities:
 
 
 def split(
-    graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None
+    graph: Graph,
+    placement: Placement,
+    prefix: str = "",
+    identities: PartitionIdentities | None = None,
+    apart: bool = False,
 ) -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 
@@ -56,21 +60,24 @@ def split(
         placement: the device of every node.
         prefix: prefix of the partitions' names.
         identities: identities shared with the graph's partitions for other shapes; new ones by default.
+        apart: make each node a partition by itself.
     """
     identities = identities or PartitionIdentities()
     # For each node its device, and 0 or a unique number if the node is a partition by itself.
-    owners = [(choice, index + 1 if index in placement.bodies else 0) for index, choice in enumerate(placement.choice)]
+    bodies, choices = placement.bodies, placement.choice
+    owners = [(choice, index + 1 if apart or index in bodies else 0) for index, choice in enumerate(choices)]
     levels = _levels(graph, owners)
     members: dict[tuple[int, tuple[int, int]], list[int]] = {}
     for index, key in enumerate(zip(levels, owners)):
         members.setdefault(key, []).append(index)
     placed = []
-    for number, ((_, (choice, alone)), positions) in enumerate(sorted(members.items(), key=lambda item: item[0])):
+    for number, ((_, (choice, _)), positions) in enumerate(sorted(members.items(), key=lambda item: item[0])):
         candidate = placement.candidates[choice]
-        name = f"{prefix}{candidate.device.label}/{number}"
+        changes = "".join(f" {option}={value}" for option, value in candidate.changes.items())
+        name = f"{prefix}{candidate.device.label}/{number}{changes}"
         own = cut(graph, name, [graph.nodes[index] for index in positions])
         part = Partition(name, own, identities.of(name, positions, own))
-        placed.append(PlacedPartition(part, candidate, is_control=alone > 0))
+        placed.append(PlacedPartition(part, candidate, is_control=positions[0] in bodies))
     return placed
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,7 +14,18 @@ from lite_core.ir import Graph, Node
 from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.devices import Candidate
 
-__all__ = ["NodeAssignment", "Placement", "ask", "place", "place_bodies", "place_nodes"]
+__all__ = [
+    "NodeAssignment",
+    "Placement",
+    "ask",
+    "place",
+    "place_bodies",
+    "place_nodes",
+    "require_matches",
+    "unknown_name",
+]
+
+logger = logging.getLogger("lite.schedule")
 
 
 class NodeAssignment(NamedTuple):
@@ -33,6 +45,11 @@ class NodeAssignment(NamedTuple):
     origin: str
     device: str
     refusals: tuple[tuple[str, str], ...] = ()
+
+    def describe(self) -> str:
+        """Return a line with the node, its device, and the reasons against the preferred ones."""
+        against = "".join(f"; not {label}: {reason}" for label, reason in self.refusals)
+        return f"{self.op} {self.node!r} on {self.device}{against}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +76,12 @@ class Placement:
         """The assignments; a node's assignment is followed by the assignments in its sub-graphs with separate plans."""
         return tuple(a for i, outer in enumerate(self.assignments) for a in (outer, *self.bodies.get(i, ())))
 
+    def log(self) -> None:
+        """Log a line for each node if the level is debug."""
+        if logger.isEnabledFor(logging.DEBUG):
+            for assignment in self.all_assignments:
+                logger.debug("%s", assignment.describe())
+
 
 def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str] | None = None) -> Placement:
     """Place each node on the first device that says Yes.
@@ -81,16 +104,25 @@ def place(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]
                 f"placement pins {pattern!r} to {label!r}, which this session does not use (it uses: "
                 f"{', '.join(labels)}); add it to backend="
             )
+    require_matches(graph, pins or (), "placement pins")
+    return place_nodes(graph, candidates, pins or {})
+
+
+def require_matches(graph: Graph, patterns: Iterable[str], use: str) -> None:
+    """Raise an InputError, which begins with ``use``, if a node name pattern matches no node of the graph."""
+    for pattern in patterns:
         names = [node.name for scope in graph.walk() for node in scope.nodes]
         if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
-            import difflib
+            raise unknown_name(f"{use} {pattern!r}, but no node of the optimized graph has", pattern, names)
 
-            near = difflib.get_close_matches(pattern, names, n=5, cutoff=0.3)
-            raise InputError(
-                f"placement pins {pattern!r}, but no node of the optimized graph has such a name"
-                f"{' (near: ' + ', '.join(near) + ')' if near else ''}; `lite inspect MODEL --optimized` shows them"
-            )
-    return place_nodes(graph, candidates, pins or {})
+
+def unknown_name(problem: str, given: str, names: Sequence[str]) -> InputError:
+    """Return the error for a name that a graph does not have: ``problem``, and near names."""
+    import difflib  # not at the top: few programs need it
+
+    near = ", ".join(dict.fromkeys(difflib.get_close_matches(given, names, n=5, cutoff=0.3)))
+    hint = f" (near: {near})" if near else ""
+    return InputError(f"{problem} such a name{hint}; `lite inspect MODEL --optimized` shows them")
 
 
 def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]) -> Placement:

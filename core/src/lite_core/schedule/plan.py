@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from lite_core.ir import Graph, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.arena import plan_arena
 from lite_core.memory.scratch import ScratchPool
+from lite_core.observing import IdleObserver, Observer
 from lite_core.schedule.compile import CompiledPartition, compile_partition
 from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.partition import PartitionIdentities, split
@@ -22,6 +24,8 @@ from lite_core.schedule.profile import RunProfile
 from lite_core.schedule.steps import Allocation, ControlStep, CopyStep, PartitionStep, Run, Step
 
 __all__ = ["Plan", "copy_into", "make_plan"]
+
+logger = logging.getLogger("lite.run")
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +40,7 @@ def make_plan(
     plan_body: PlanBody | None = None,
     prefix: str = "",
     identities: PartitionIdentities | None = None,
+    apart: bool = False,
 ) -> Plan:
     """Cut a graph into partitions, and compile them.
 
@@ -48,11 +53,13 @@ def make_plan(
             runs its sub-graphs.
         prefix: prefix of the partitions' names.
         identities: identities shared with the graph's partitions for other shapes.
+        apart: make each node a partition by itself, so that an observer sees the results of all of them.
 
     Raises:
         CompileError: a backend failed to compile; names the backend and the partition.
     """
-    parts = split(graph, placement, prefix, identities)
+    placement.log()
+    parts = split(graph, placement, prefix, identities, apart)
     compiled = [compile_partition(placed, options, plan_body) for placed in parts]
     return Plan(graph, placement, compiled, pool)
 
@@ -93,7 +100,11 @@ class Plan:
         return [(c.part, c.label) for c in self.compiled]
 
     def run(
-        self, inputs: Sequence[Array], out: Mapping[str, Array] | None = None, profile: RunProfile | None = None
+        self,
+        inputs: Sequence[Array],
+        out: Mapping[str, Array] | None = None,
+        profile: RunProfile | None = None,
+        observer: Observer | None = None,
     ) -> list[Array]:
         """Run the plan.
 
@@ -102,6 +113,7 @@ class Plan:
             out: arrays to write outputs into, by name; other outputs are newly allocated. These arrays must not share
                 memory with inputs or with each other.
             profile: receives the time of each partition, copy and kernel.
+            observer: receives the results of each kernel; a profile then has only the times of kernels.
 
         Raises:
             RunTimeoutError: the time that the run was given is over before a step; see :mod:`lite_core.deadline`.
@@ -110,7 +122,7 @@ class Plan:
             One array per graph output, in order. The caller owns it: it shares memory with no input, constant, other
             output or later run.
         """
-        return self._run(self._buffers(inputs), out, profile)
+        return self._run(self._buffers(inputs), out, profile, observer)
 
     def bound(self, inputs: Sequence[Array], out: Mapping[str, Array]) -> Callable[[], object]:
         """Return a function that runs the plan on the same arrays each time; see :meth:`run`.
@@ -124,11 +136,20 @@ class Plan:
         return {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
 
     def _run(
-        self, buffers: dict[Value, Buffer], out: Mapping[str, Array] | None, profile: RunProfile | None
+        self,
+        buffers: dict[Value, Buffer],
+        out: Mapping[str, Array] | None,
+        profile: RunProfile | None,
+        observer: Observer | None = None,
     ) -> list[Array]:
-        run = Run(buffers, [self._pool.take(memory, size) for memory, size in self.arenas], out, profile)
+        blocks = [self._pool.take(memory, size) for memory, size in self.arenas]
+        # The only cost of the log if it is off: this test takes a tenth of a microsecond.
+        is_logged = logger.isEnabledFor(logging.DEBUG)
+        run = Run(buffers, blocks, out, profile, observer=observer or IdleObserver() if is_logged else observer)
         for step in self.steps:
             check_time(step.describe)
+            if is_logged:
+                logger.debug("%s", step.describe())
             step.run(run)
         outputs = [self._collect(value, found, is_own, run) for value, found, is_own in self._outputs]
         for block in run.blocks:  # after a failure they are not reused: a device may still be writing to them

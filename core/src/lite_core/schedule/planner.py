@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lite_core.backend import Options
 from lite_core.ir import Graph
@@ -13,6 +13,7 @@ from lite_core.schedule.devices import Selection
 from lite_core.schedule.partition import PartitionIdentities, PlacedPartition
 from lite_core.schedule.placement import Placement, place_nodes
 from lite_core.schedule.plan import Plan, make_plan
+from lite_core.schedule.precision import Precision
 
 __all__ = ["Planner", "decide_branches"]
 
@@ -35,14 +36,22 @@ class Planner:
         options: the session's options.
         pool: provides the memory of runs.
         log: receives a line for each partition that its device failed to compile.
+        precision: the precision of every node; by default that of ``options``.
     """
 
     def __init__(
-        self, selection: Selection, pins: Mapping[str, str], options: Options, pool: ScratchPool, log: list[str]
+        self,
+        selection: Selection,
+        pins: Mapping[str, str],
+        options: Options,
+        pool: ScratchPool,
+        log: list[str],
+        precision: Precision | None = None,
     ) -> None:
         self._selection = selection
         self._pins = pins
-        self._options = options
+        self.options = options
+        self.precision = precision or Precision(options.precision)
         self.pool = pool
         self._log = log
         self._costs = Costs()
@@ -72,7 +81,8 @@ class Planner:
         while True:
             try:
                 own = identities or self._identities
-                return make_plan(graph, placement, self._options, self.pool, self.plan_body, prefix, own)
+                placed = self.precision.applied(graph, placement)
+                return make_plan(graph, placed, self.options, self.pool, self.plan_body, prefix, own)
             except CompileError as error:
                 if not self._selection.automatic:
                     raise
@@ -94,10 +104,32 @@ class Planner:
             graph, place_nodes(graph, self._selection.candidates, self._pins), prefix
         )
 
+    def plan_apart(self, graph: Graph, placement: Placement, positions: Sequence[int]) -> Plan:
+        """Make a plan whose partitions are single nodes, also in sub-graphs, so that an observer sees all results.
+
+        Args:
+            graph: the graph, with inferred types.
+            placement: the placement of a larger graph.
+            positions: the positions of the nodes in the larger graph.
+        """
+
+        def plan_body(body: Graph, prefix: str) -> Plan:
+            everywhere = place_nodes(body, self._selection.candidates, self._pins)
+            return self.plan_apart(body, everywhere, range(len(body.nodes)))
+
+        chosen = Placement(
+            placement.candidates,
+            tuple([placement.choice[index] for index in positions]),
+            tuple([placement.assignments[index] for index in positions]),
+            bodies={index: () for index, node in enumerate(graph.nodes) if node.subgraphs},
+        )
+        chosen = self.precision.applied(graph, chosen)
+        return make_plan(graph, chosen, self.options, self.pool, plan_body, apart=True)
+
     def compile(self, placed: PlacedPartition) -> CompiledPartition:
         """Compile one partition.
 
         Raises:
             CompileError: its backend failed.
         """
-        return compile_partition(placed, self._options, self.plan_body)
+        return compile_partition(placed, self.options, self.plan_body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -15,11 +16,14 @@ from lite_core.ir import TensorType, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.scratch import ScratchBlock
 from lite_core.memory.sharing import can_share, is_shareable, new_array
+from lite_core.observing import Observable, Observed, Observer, observed_buffers
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.profile import CopyTime, RunProfile
 
 __all__ = ["Allocation", "ControlStep", "CopyStep", "PartitionStep", "Run", "Step"]
+
+logger = logging.getLogger("lite.run")
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +38,7 @@ class Run:
         out: the caller's arrays for outputs, by name.
         profile: receives the times of the steps, or None.
         shared: for values whose device storage wraps an array in main memory, that array.
+        observer: receives the results of the kernels, or None.
     """
 
     buffers: dict[Value, Buffer]
@@ -41,6 +46,7 @@ class Run:
     out: Mapping[str, Array] | None
     profile: RunProfile | None
     shared: dict[Value, Array] = field(default_factory=dict)
+    observer: Observer | None = None
 
 
 class Allocation(NamedTuple):
@@ -119,7 +125,9 @@ class PartitionStep:
             assert self.scratch is not None
             scratch = run.blocks[self.scratch.arena].at(self.scratch.offset, size)
         try:
-            if run.profile is None:
+            if run.observer is not None:
+                self._run_observed(arguments, results, scratch, run.observer, run.profile)
+            elif run.profile is None:
                 self._executable.run(arguments, results, scratch)
             else:
                 self._run_profiled(arguments, results, scratch, run.profile)
@@ -149,6 +157,41 @@ class PartitionStep:
                 return Buffer(type, memory, memory.wrap(array))
         return Buffer(type, memory, memory.allocate(type) if is_static else None)
 
+    def _run_observed(
+        self,
+        arguments: list[Buffer],
+        results: list[Buffer],
+        scratch: Buffer | None,
+        observer: Observer,
+        profile: RunProfile | None,
+    ) -> None:
+        located = _LocatedObserver(observer, self.label, self.part.name)
+        if isinstance(self._executable, Observable):
+            start = time.perf_counter()
+            self._executable.run_observed(arguments, results, scratch, located)
+            if profile is not None:
+                notes = ["observed: its kernels ran one by one, and their times include that"]
+                profile.add(self.part, self.label, time.perf_counter() - start, located.kernels, notes)
+            return
+        nodes = [node.name for node in self.part.graph.nodes]
+        located.starts(self.label, nodes)
+        self._run_whole(arguments, results, scratch, observer, profile)
+        located.computed(observed_buffers(self.label, nodes, self.writes, results))
+
+    def _run_whole(
+        self,
+        arguments: list[Buffer],
+        results: list[Buffer],
+        scratch: Buffer | None,
+        observer: Observer,
+        profile: RunProfile | None,
+    ) -> None:
+        """Run an executable that is not observable itself."""
+        if profile is None:
+            self._executable.run(arguments, results, scratch)
+        else:
+            self._run_profiled(arguments, results, scratch, profile)
+
     def _run_profiled(
         self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile
     ) -> None:
@@ -175,20 +218,60 @@ class PartitionStep:
 class ControlStep(PartitionStep):
     """Step that runs a node whose sub-graphs have separate plans. Its profiled time excludes these plans."""
 
+    def _run_whole(
+        self,
+        arguments: list[Buffer],
+        results: list[Buffer],
+        scratch: Buffer | None,
+        observer: Observer,
+        profile: RunProfile | None,
+    ) -> None:
+        if profile is not None:
+            self._run_profiled(arguments, results, scratch, profile, observer)
+            return
+        assert isinstance(self._executable, ControlExecutable)
+        self._executable.run(arguments, results, scratch, observer=observer)
+
     def _run_profiled(
-        self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile
+        self,
+        arguments: list[Buffer],
+        results: list[Buffer],
+        scratch: Buffer | None,
+        profile: RunProfile,
+        observer: Observer | None = None,
     ) -> None:
         executable = self.compiled.executable
         assert isinstance(executable, ControlExecutable)
         inside = RunProfile()
         start = time.perf_counter()
-        executable.run(arguments, results, scratch, inside)
+        executable.run(arguments, results, scratch, inside, observer)
         profile.add(self.part, self.label, time.perf_counter() - start - inside.accounted_seconds(), ())
         profile.add_repeated(inside)
 
     def describe(self) -> str:
         node = self.part.graph.nodes[0]
         return f"run    {self.part.name}: {node.qualified_op} {node.name!r}, its sub-graphs by plans of their own"
+
+
+class _LocatedObserver:
+    """An observer that is also told the device and the partition of each kernel, which is logged before it starts.
+
+    The log is flushed line by line: if a kernel ends the process, the last line names it.
+    """
+
+    def __init__(self, observer: Observer, device: str, partition: str) -> None:
+        self.kernels: list[KernelTime] = []
+        self._observer, self._device, self._partition = observer, device, partition
+        self._start = 0.0
+
+    def starts(self, kernel: str, nodes: Sequence[str]) -> None:
+        logger.debug("partition %s on %s: kernel %s: nodes %s", self._partition, self._device, kernel, nodes)
+        self._observer.starts(kernel, nodes)
+        self._start = time.perf_counter()
+
+    def computed(self, results: Observed) -> None:
+        self.kernels.append(KernelTime(results.kernel, tuple(results.nodes), time.perf_counter() - self._start))
+        self._observer.computed(results._replace(device=self._device, partition=self._partition))
 
 
 class CopyStep:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_core.collector import collector_paused
 from lite_core.ir import Graph
 from lite_core.plugins import PluginManager
 from lite_core.session.opening import open_model
 from lite_core.session.session import MOST_PLANS, Session
+
+if TYPE_CHECKING:
+    from lite_core.session.taps import TapsArgument
 
 __all__ = ["load"]
 
@@ -19,7 +22,7 @@ def load(
     model: str | os.PathLike[str] | Graph,
     backend: str | Sequence[str] = "auto",
     threads: int | None = None,
-    precision: str = "float32",
+    precision: str | Mapping[str, str] | None = None,
     *,
     exact: bool = False,
     tune: bool = False,
@@ -31,6 +34,7 @@ def load(
     plugins: PluginManager | None = None,
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     reader_options: Mapping[str, Any] | None = None,
+    taps: TapsArgument | None = None,
 ) -> Session:
     """Load a model and return a session that runs it.
 
@@ -42,7 +46,11 @@ def load(
             variable ``LITE_BACKEND`` overrides it, and ``LITE_BACKENDS`` lists the backends that may be used at all.
         threads: maximum number of threads of the backends; by default one for each core that is of use:
             not for efficient cores beside faster ones, nor above the affinity and the quota of the process.
-        precision: ``"float32"``, or ``"float16"`` / ``"bfloat16"`` to let backends compute in that type.
+        precision: ``"float32"``, or ``"float16"`` / ``"bfloat16"`` to let backends compute in that type; or a mapping
+            of node name patterns to these, as in ``{"softmax_*": "float32", "*": "float16"}``. The first pattern that
+            matches a node decides; ``"*"`` is for all others, by default ``"float32"``. Nodes in sub-graphs that one
+            device runs as a whole have the precision of the node around them. By default that of a .lite file, else
+            ``"float32"``.
         exact: forbid algorithms that trade accuracy for speed, such as Winograd convolution.
         tune: let backends measure which of their kernels are fastest on this machine when they first compile a layer,
             and store the result for later sessions. It takes seconds to minutes; a backend without tunable kernels
@@ -58,6 +66,9 @@ def load(
         backend_options: options of backends, by the backend's name: ``{"NAME": {"option": value}}``. Each backend
             checks its own options; an error message lists the valid ones.
         reader_options: options of the reader of the model's format, such as ``{"params": path}``.
+        taps: patterns of values that each run returns beside the outputs, as in ``["conv_*"]``, or a mapping of
+            patterns to functions that each run calls with these values; see :mod:`lite_core.session.taps`. By default
+            those stored in the model, which are printed; ``()`` for none.
 
     Raises:
         ModelFormatError: no installed reader recognises the file, or it is damaged.
@@ -81,4 +92,5 @@ def load(
             saved=saved,
             plugins=plugins,
             backend_options=backend_options,
+            taps=taps,
         )

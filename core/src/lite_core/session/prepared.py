@@ -19,6 +19,7 @@ from lite_core.schedule import Candidate, PlacedPartition, Plan, Selection, cut
 from lite_core.schedule.compile import CompiledPartition, compatibility_of, restore_partition
 from lite_core.schedule.placement import NodeAssignment, Placement, ask, place, place_bodies
 from lite_core.schedule.planner import Planner
+from lite_core.schedule.precision import Precision
 
 __all__ = ["Prepared", "place_without_code"]
 
@@ -80,6 +81,7 @@ class Prepared:
         file: ModelFile,
         candidates: Sequence[Candidate],
         options: Options,
+        precision: Precision,
         sources: Mapping[str, str],
         saved: str,
         log: list[str],
@@ -90,6 +92,7 @@ class Prepared:
             file: the model file.
             candidates: the session's devices.
             options: the session's options.
+            precision: the precision of every node.
             sources: distribution and version of each installed backend.
             saved: one of :data:`lite_core.container.trust.SAVED`.
             log: receives a line with the reason if the prepared part, or its preferred level, cannot be used.
@@ -111,10 +114,10 @@ class Prepared:
             why = "saved='ignore' or LITE_SAVED=ignore is set"
         elif record.plugin != sources.get(first):
             why = f"it was made with {record.plugin}, installed is {sources.get(first, 'none')}"
-        elif (record.precision, record.exact) != (options.precision, options.exact):
+        elif (record.precision, record.exact) != (precision.text, options.exact):
             why = (
                 f"it is for precision={record.precision!r}, exact={record.exact}, requested is "
-                f"precision={options.precision!r}, exact={options.exact}"
+                f"precision={precision.text!r}, exact={options.exact}"
             )
         elif missing:
             why = f"it also needs {', '.join(missing)}, which this session does not use"
@@ -188,11 +191,12 @@ class Prepared:
             options = replace(options, threads=record.threads)
         self._set_types(record, graph)
         placement = self.placement(graph)
+        placement.log()
         compiled: list[CompiledPartition] = []
         infer = cache(infer)
         computed = set(graph.inputs)
         for part in record.partitions:
-            placed = self._placed_partition(part, graph, placement)
+            placed = self._placed_partition(part, graph, placement, planner)
             own = placed.partition.graph
             if not computed.issuperset(own.inputs):
                 raise self._mismatch(f"partition {part.name!r} comes before one whose results it needs")
@@ -239,11 +243,16 @@ class Prepared:
             "convert the model again"
         )
 
-    def _placed_partition(self, record: PartitionRecord, graph: Graph, placement: Placement) -> PlacedPartition:
+    def _placed_partition(
+        self, record: PartitionRecord, graph: Graph, placement: Placement, planner: Planner
+    ) -> PlacedPartition:
         nodes = [graph.nodes[i] for i in record.nodes]
         part = Partition(record.name, cut(graph, record.name, nodes))
         is_control = len(nodes) == 1 and record.nodes[0] in placement.bodies
-        return PlacedPartition(part, self._by_name[record.backend], is_control)
+        candidate = self._by_name[record.backend]
+        if nodes:
+            candidate = planner.precision.variant(candidate, nodes[0].name)
+        return PlacedPartition(part, candidate, is_control)
 
 
 def _with_kernels(candidate: Candidate, file: ModelFile, record: TargetRecord, options: Options) -> Candidate:

@@ -6,8 +6,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,28 +21,36 @@ from lite_core.deadline import run_within
 from lite_core.errors import GraphError, InputError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import Graph, TensorType
 from lite_core.memory import ScratchPool
+from lite_core.observing import Observer
 from lite_core.plugins import PluginManager, backend_sources, default_plugins
 from lite_core.processors import useful_threads
 from lite_core.schedule import CompileError, NodeAssignment, Plan, PlanStatistics, RunProfile, select_devices
 from lite_core.schedule.plan import copy_into
 from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.planner import Planner
+from lite_core.schedule.precision import Precision
 from lite_core.session.arguments import check_out, check_shapes, overlapping, ready_arrays, to_arrays
 from lite_core.session.binding import Binding
 from lite_core.session.opening import OpenedModel
 from lite_core.session.prepared import Prepared, place_without_code
 from lite_core.session.ready import make_ready
+from lite_core.session.shortfalls import shortfalls
 from lite_core.version import __version__
 
-__all__ = ["MOST_PLANS", "Session"]
+if TYPE_CHECKING:
+    from lite_core.session.taps import TappedRuns, TapsArgument
+
+__all__ = ["MOST_PLANS", "STORED_TAPS", "Session"]
 
 logger = logging.getLogger("lite.session")
 
 Array = np.ndarray[Any, Any]
+PlanRun = Callable[[Sequence[Array], Mapping[str, Array] | None, RunProfile | None], list[Array]]
 
 #: Default number of plans that a session caches.
 MOST_PLANS = 16
-_PRECISIONS = ("float32", "float16", "bfloat16")
+#: Key of the metadata of a .lite file: patterns, one a line, of the values that every run of the model prints.
+STORED_TAPS = "taps"
 
 
 class Session:
@@ -51,8 +60,8 @@ class Session:
 
     Args:
         model: the opened model; the session takes ownership of its graph unless the graph belongs to the caller.
-        backend, threads, precision, exact, tune, fallback, placement, optimize, plans, plugins, backend_options: see
-            :func:`lite_core.load`.
+        backend, threads, precision, exact, tune, fallback, placement, optimize, plans, plugins, backend_options, taps:
+            see :func:`lite_core.load`.
     """
 
     def __init__(
@@ -61,7 +70,7 @@ class Session:
         *,
         backend: str | Sequence[str] = "auto",
         threads: int | None = None,
-        precision: str = "float32",
+        precision: str | Mapping[str, str] | None = None,
         exact: bool = False,
         tune: bool = False,
         fallback: str = "host",
@@ -71,8 +80,8 @@ class Session:
         saved: str | None = None,
         plugins: PluginManager | None = None,
         backend_options: Mapping[str, Mapping[str, Any]] | None = None,
+        taps: TapsArgument | None = None,
     ) -> None:
-        require(precision in _PRECISIONS, "precision", f"one of {', '.join(_PRECISIONS)}", precision)
         for name, number in (("threads", 1 if threads is None else threads), ("plans", plans)):
             require(type(number) is int and number >= 1, name, "a whole number, at least 1", number)
         for name, flag in (("exact", exact), ("tune", tune), ("optimize", optimize)):
@@ -81,9 +90,12 @@ class Session:
         require(is_pins or placement is None, "placement", "a mapping of node name patterns to devices", placement)
         require(isinstance(plugins, (PluginManager, type(None))), "plugins", "a PluginManager", plugins)
         plugins, file = plugins or default_plugins(), model.file
+        if precision is None:
+            precision = file.targets[0].precision if file and file.targets else "float32"
+        by_node = Precision.of(precision)
         #: The .lite file of the model, else None.
         self.file: ModelFile | None = file
-        self._options = Options(threads or useful_threads(), precision, exact, tune)
+        self._options = Options(threads or useful_threads(), by_node.default, exact, tune)
         self._selection = select_devices(
             backend,
             plugins,
@@ -99,7 +111,7 @@ class Session:
         if file is not None:
             if not self._pins:
                 sources = backend_sources(plugins)
-                self._prepared = Prepared.find(file, candidates, self._options, sources, use, self._notes)
+                self._prepared = Prepared.find(file, candidates, self._options, by_node, sources, use, self._notes)
             if self._prepared is None:
                 _check_operators(model.graph, file)
                 file.verify_constants(model.graph.every_constant())
@@ -111,16 +123,25 @@ class Session:
             self.graph = make_ready(
                 model.graph, plugins, run_passes=optimize and not model.optimized, copy=model.is_callers
             ).graph
+            by_node.check(self.graph)
             self._placement = place_without_code(file, self.graph, candidates, self._pins, use, self._notes)
         self._latest = self._placement
         self._plans: PlanCache[Plan] = PlanCache(plans)
-        self._planner = Planner(self._selection, self._pins, self._options, ScratchPool(), self._notes)
+        #: Makes the plans, and has the options that they are compiled with.
+        self.planner = Planner(self._selection, self._pins, self._options, ScratchPool(), self._notes, by_node)
         self.inputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.inputs})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.outputs})
         self._wanted = [(v.name, v.dtype.numpy) for v in self.graph.inputs]
         self._output_names = [v.name for v in self.graph.outputs]  # a value may be listed twice
         #: The profile of the last run with ``profile=``, in any thread.
         self.last_profile: RunProfile | None = None
+        if taps is None and file is not None and STORED_TAPS in file.metadata:
+            from lite_core.session.taps import print_tap  # not at the top: few models have taps
+
+            taps = dict.fromkeys(file.metadata[STORED_TAPS].split("\n"), print_tap)
+            self._notes.append(f"every run prints the values that the model's taps name: {', '.join(taps)}")
+        self._has_taps = bool(taps)
+        self._tapped = self._tapped_runs(taps or ()) if self._has_taps else None
 
     # **** running ****
 
@@ -128,6 +149,7 @@ class Session:
         self,
         inputs: Mapping[str, Any] | None = None,
         *,
+        outputs: Sequence[str] | None = None,
         out: Mapping[str, Array] | None = None,
         profile: RunProfile | bool | None = None,
         timeout: float | None = None,
@@ -137,6 +159,8 @@ class Session:
 
         Args:
             inputs: an array, or anything NumPy converts to an array, for each input, by name.
+            outputs: the values to return, instead of the model's outputs and those of ``taps``: names of values or
+                nodes, or patterns; see :mod:`lite_core.session.taps`.
             out: arrays to write outputs into, by name; contiguous and of the right type.
             profile: receives the time of each partition and kernel; ``True`` creates a profile, available as
                 :attr:`last_profile`.
@@ -146,14 +170,15 @@ class Session:
 
         Returns:
             Output name to array, in the model's order. The caller owns the arrays: no later run and no other thread
-            changes them, and they outlive the session.
+            changes them, and they outlive the session. For a value inside a loop or branch that ``outputs`` or taps
+            name, a list with an array for each time that it was computed.
 
         Raises:
             InputError: an input is missing, unknown, given twice, or of a wrong shape or element type.
             RunTimeoutError: the time is over; the session can run again.
         """
         if timeout is not None:
-            return run_within(timeout, lambda: self.run(inputs, out=out, profile=profile, **named))
+            return run_within(timeout, lambda: self.run(inputs, outputs=outputs, out=out, profile=profile, **named))
         given = inputs if not named else named if inputs is None else None
         arrays = ready_arrays(self._wanted, given)
         # A cached plan implies that the shapes were checked when it was made.
@@ -161,10 +186,12 @@ class Session:
         if plan is None or arrays is None:
             arrays = list(to_arrays(self.graph.name, self.graph.inputs, inputs, named).values())
             plan = self._plans.get(tuple([array.shape for array in arrays]), self._make_plan)
+        if self._has_taps or outputs is not None:
+            return self._run_tapped(plan, arrays, outputs, out, profile)
         if profile:
-            return self._run_profiled(plan, arrays, out, RunProfile() if profile is True else profile)
+            return self._run_profiled(plan.run, arrays, out, RunProfile() if profile is True else profile)
         if out is not None:
-            return self._run_into(plan, arrays, out, None)
+            return self._run_into(plan.run, arrays, out, None)
         return dict(zip(self._output_names, plan.run(arrays)))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
@@ -196,7 +223,8 @@ class Session:
         """
         for name, given in (("inputs", inputs), ("outputs", {} if outputs is None else outputs)):
             require(isinstance(given, Mapping), name, "a mapping of names to arrays", given)
-        return Binding(self.run, self._bound, inputs, outputs)
+        run = partial(self.run, outputs=list(self.outputs)) if self._has_taps else self.run
+        return Binding(run, (lambda *_: None) if self._has_taps else self._bound, inputs, outputs)
 
     # **** inspection ****
 
@@ -214,8 +242,19 @@ class Session:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One line for each prepared part of a file that was not used, failed compilation, and reason for host only."""
-        return tuple(dict.fromkeys(self._notes))
+        """One line for each prepared part of a file that was not used, failed compilation, and reason for host only.
+
+        The :attr:`shortfalls` follow.
+        """
+        return tuple(dict.fromkeys((*self._notes, *self.shortfalls)))
+
+    @property
+    def shortfalls(self) -> tuple[str, ...]:
+        """One line if nodes run on ``host`` that others refuse, and for a precision that devices do not compute in.
+
+        Like :meth:`assignment` they are about the most recent plan.
+        """
+        return tuple(shortfalls(self._latest, self.planner.precision))
 
     @property
     def plan_statistics(self) -> PlanStatistics:
@@ -248,15 +287,37 @@ class Session:
 
     # **** internals ****
 
+    def _tapped_runs(self, taps: TapsArgument) -> TappedRuns:
+        from lite_core.session.taps import TappedRuns  # not at the top: few sessions have taps
+
+        return TappedRuns(self.graph, taps, self.planner, self._notes, self.file)
+
+    def _run_tapped(
+        self,
+        plan: Plan,
+        arrays: Sequence[Array],
+        outputs: Sequence[str] | None,
+        out: Mapping[str, Array] | None,
+        profile: RunProfile | bool | None,
+    ) -> dict[str, Array]:
+        def run(observer: Observer) -> dict[str, Array]:
+            observed = partial(plan.run, observer=observer)
+            if profile:
+                return self._run_profiled(observed, arrays, out, RunProfile() if profile is True else profile)
+            return self._run_into(observed, arrays, out, None)
+
+        self._tapped = self._tapped or self._tapped_runs(())
+        return self._tapped.run(plan, arrays, outputs, run)
+
     def _run_into(
-        self, plan: Plan, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile | None
+        self, run: PlanRun, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile | None
     ) -> dict[str, Array]:
         """Run and write outputs into the given arrays; an array that shares memory with an input is written last."""
         check_out(self.outputs, out)
         out = out or {}
         late = overlapping(out, arrays)
         direct = {name: array for name, array in out.items() if name not in late}
-        outputs = dict(zip(self._output_names, plan.run(arrays, direct, profile)))
+        outputs = dict(zip(self._output_names, run(arrays, direct, profile)))
         for name in late:
             outputs[name] = copy_into(out[name], outputs[name], name)
         return outputs
@@ -270,12 +331,12 @@ class Session:
         return plan.bound(arrays, outputs)
 
     def _run_profiled(
-        self, plan: Plan, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile
+        self, run: PlanRun, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile
     ) -> dict[str, Array]:
         require(isinstance(profile, RunProfile), "profile", "a RunProfile, True or None", profile)
         profile.clear()
         start = time.perf_counter()
-        outputs = self._run_into(plan, arrays, out, profile)
+        outputs = self._run_into(run, arrays, out, profile)
         profile.seconds = time.perf_counter() - start
         self.last_profile = profile
         return outputs
@@ -287,7 +348,7 @@ class Session:
             with collector_paused():
                 plan = self._restored_plan(signature) or self._new_plan(signature)
         except CompileError as error:
-            notes = [note for note in self.notes if error.reason not in note]
+            notes = [note for note in dict.fromkeys(self._notes) if error.reason not in note]
             raise CompileError(error.placed, "; ".join([error.reason, *notes, *advice])) from error
         self._notes += advice if len(self._notes) > known else ()
         self._latest = plan.placement
@@ -306,7 +367,7 @@ class Session:
             value.type = value.type.with_shape(shape)
         try:
             return self._prepared.restore(
-                record, graph, lambda: self._infer(graph, signature), self._planner, self._options, self._notes
+                record, graph, lambda: self._infer(graph, signature), self.planner, self._options, self._notes
             )
         except CompileError as error:
             self._notes.append(str(error))
@@ -316,7 +377,7 @@ class Session:
         graph = self.graph.copy()
         if self._prepared or not self._is_inferred_for(signature):
             self._infer(graph, signature)
-        return self._planner.plan_decided(graph) or self._planner.plan(graph, self._placement)
+        return self.planner.plan_decided(graph) or self.planner.plan(graph, self._placement)
 
     def _is_inferred_for(self, signature: Signature) -> bool:
         """Return True if the graph's types were already inferred from these shapes."""

@@ -14,6 +14,7 @@ from lite_core.processors import useful_threads
 from lite_core.stack import DescribesStack
 from lite_cpu.backend import CpuBackend, CpuDevice
 from lite_cpu.machine import ARM_V8, Machine
+from lite_cpu.precisions import precision_details
 
 __all__ = ["ArmBackend"]
 
@@ -71,6 +72,7 @@ class ArmBackend(CpuBackend, HasLevels, DescribesTarget, ReportsFindings, Descri
             "features": ", ".join(sorted(processor.features)),
             "cores": f"{cores} fast of {os.cpu_count()}",
             "caches": processor.caches,
+            **precision_details(machine),
         }
         if state := systems.experimental(systems.system()):
             details["system"] = state

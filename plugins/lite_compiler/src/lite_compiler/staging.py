@@ -20,9 +20,10 @@ from lite_core.backend import (
     ReportsMemoryUse,
 )
 from lite_core.forking import new_lock, undivided
-from lite_core.ir import Graph, Node, TensorType
+from lite_core.ir import Graph, Node, TensorType, Value
 from lite_core.memory import HostMemory
 from lite_core.memory.scratch import ScratchPool
+from lite_core.observing import Observable, Observer, observed_arrays, observed_buffers
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import infer_graph
 from lite_core.schedule.partition import cut
@@ -36,7 +37,14 @@ Compile = Callable[[Graph], Executable]
 #: as the axes of a reduction) that depend on data.
 FindDataDependent = Callable[[Graph], Collection[Node]]
 
+#: The arguments of a run: inputs, outputs and scratch memory.
+Arguments = tuple[Sequence[Buffer], Sequence[Buffer], "Buffer | None"]
+#: Runs a part of a stage: its executable on these arguments.
+RunPart = Callable[[Graph, Executable, Arguments], None]
+
 _MAX_STAGES = 16
+#: The name of the kernel of a node on the host.
+_LABEL = "host reference"
 
 
 def can_compile_whole(graph: Graph, data_dependent_nodes: FindDataDependent = lambda graph: ()) -> bool:
@@ -44,7 +52,7 @@ def can_compile_whole(graph: Graph, data_dependent_nodes: FindDataDependent = la
     return all(v.type.is_static for v in graph.defined()) and not data_dependent_nodes(graph)
 
 
-class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
+class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse, Observable):
     """An executable that runs a graph in stages. Thread-safe.
 
     A stage contains the nodes that can be compiled once the shapes of the graph's inputs are known. The nodes that
@@ -80,15 +88,38 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
             self._stage([v.type for v in graph.inputs])
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        self._run(inputs, outputs, None)
+        self._run(inputs, outputs, lambda graph, executable, arguments: executable.run(*arguments))
 
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
     ) -> Sequence[KernelTime]:
         """Run, and return the times of the kernels of all stages and of each node on the host with its copies."""
         times: list[KernelTime] = []
-        self._run(inputs, outputs, times)
+
+        def run_part(graph: Graph, executable: Executable, arguments: Arguments) -> None:
+            if isinstance(executable, ProfilesKernels):
+                times.extend(executable.run_profiled(*arguments))
+            else:
+                executable.run(*arguments)
+
+        self._run(inputs, outputs, run_part)
         return times
+
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        """Run, and show an observer the values of all stages, and those of each node on the host."""
+
+        def run_part(graph: Graph, executable: Executable, arguments: Arguments) -> None:
+            if isinstance(executable, Observable):
+                executable.run_observed(*arguments, observer)
+                return
+            nodes = [node.name for node in graph.nodes]
+            observer.starts(graph.name, nodes)
+            executable.run(*arguments)
+            observer.computed(observed_buffers(graph.name, nodes, graph.outputs, arguments[1]))
+
+        self._run(inputs, outputs, run_part)
 
     @property
     def notes(self) -> Sequence[str]:
@@ -112,7 +143,7 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
             self._latest = stage.parts
             return stage
 
-    def _run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], times: list[KernelTime] | None) -> None:
+    def _run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], run_part: RunPart) -> None:
         memory, stage = self._memory, self._stage([b.type for b in inputs])
         # The part that computes an output of the partition writes it directly into the caller's buffer.
         values = dict(zip((*stage.graph.inputs, *stage.graph.outputs), (*inputs, *outputs)))
@@ -126,11 +157,9 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse):
             size = executable.scratch_bytes
             block = self._scratch.take(memory, size) if size else None
             scratch = None if block is None else block.at(0, size)
-            arguments = [values[v] for v in graph.inputs], [values[v] for v in graph.outputs], scratch
-            if times is not None and isinstance(executable, ProfilesKernels):
-                times += executable.run_profiled(*arguments)
-            else:
-                executable.run(*arguments)
+            run_part(
+                graph, executable, ([values[v] for v in graph.inputs], [values[v] for v in graph.outputs], scratch)
+            )
             if block is not None:  # after a failure the block is not reused: the device may still write to it
                 self._scratch.give_back(block)
 
@@ -154,7 +183,7 @@ class _IntermediateBuffer(Buffer):
             super().store(array)
 
 
-class HostExecutable(ProfilesKernels):
+class HostExecutable(ProfilesKernels, Observable):
     """An executable that runs the nodes of a graph by their references."""
 
     scratch_bytes = 0
@@ -163,27 +192,56 @@ class HostExecutable(ProfilesKernels):
         self._graph = graph
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        self.run_profiled(inputs, outputs, scratch)
+        self._run(inputs, outputs)
 
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
     ) -> Sequence[KernelTime]:
-        times, start, graph = [], time.perf_counter(), self._graph
+        times: list[KernelTime] = []
+        ends = [time.perf_counter()]
+
+        def measure(node: Node) -> None:
+            ends.append(time.perf_counter())
+            times.append(KernelTime(_LABEL, (node.name,), ends[-1] - ends[-2]))
+
+        self._run(inputs, outputs, stored=measure)
+        return times
+
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        def show(node: Node, values: dict[Value, Array]) -> None:
+            observer.starts(_LABEL, [node.name])  # it has just run: a reference cannot end the process
+            results = [value for value in node.outputs if value is not None]
+            observer.computed(observed_arrays(_LABEL, [node.name], values, results))
+
+        self._run(inputs, outputs, computed=show)
+
+    def _run(
+        self,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[Buffer],
+        computed: Callable[[Node, dict[Value, Array]], None] = lambda node, values: None,
+        stored: Callable[[Node], None] = lambda node: None,
+    ) -> None:
+        """Run all nodes.
+
+        ``computed`` is called with each node that has run and all values, of which it may replace the node's results;
+        ``stored`` is called with the node when those that are outputs of the graph are stored.
+        """
+        graph = self._graph
         values, destinations = dict(graph.constants), dict(zip(graph.outputs, outputs))
         for value, buffer in zip(graph.inputs, inputs):
             is_host = buffer.memory.space == HostMemory.space
             values[value] = buffer.data if is_host else buffer.memory.download(buffer.data)
         for node in graph.nodes:
             results = evaluate_node(node, [None if v is None else values[v] for v in node.inputs], values)
-            for output, array in zip(node.outputs, results):
-                if output is not None:
-                    values[output] = array
-                if output in destinations:
-                    destinations[output].store(array)
-            end = time.perf_counter()
-            times.append(KernelTime("host reference", (node.name,), end - start))
-            start = end
-        return times
+            values.update((output, array) for output, array in zip(node.outputs, results) if output is not None)
+            computed(node, values)
+            for output in node.outputs:
+                if output is not None and output in destinations:
+                    destinations[output].store(values[output])
+            stored(node)
 
 
 def _make_stage(

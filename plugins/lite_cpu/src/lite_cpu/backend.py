@@ -155,6 +155,12 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
 
         return f"compiles here: {f'no: {missing_compiler()}; prepared files run' if missing_compiler() else 'yes'}"
 
+    def kernel_counts(self) -> tuple[int, int, float]:
+        """Return how many kernels this process found in the cache and compiled, and the seconds spent compiling."""
+        with self._lock:
+            counts = [shared.library.cache.statistics for shared in self._shared.values()]
+        return sum(c.hits for c in counts), sum(c.misses for c in counts), sum(c.compile_seconds for c in counts)
+
     def collecting(self, device: Device) -> CpuDevice:
         """Return the device with a collector of all kernels that are compiled for it."""
         from lite_cpu.saved.file_kernels import KernelCollector

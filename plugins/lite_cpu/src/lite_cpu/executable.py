@@ -22,12 +22,15 @@ from lite_core.backend import (
     SavesState,
 )
 from lite_core.errors import ExecutionError
+from lite_core.observing import Observable, Observer
 from lite_cpu.runtime import ALIGNMENT, Program
 
 if TYPE_CHECKING:
+    from lite_compiler.observing import Segment
     from lite_compiler.tournaments.choice import Choice
     from lite_core.ir import Graph
     from lite_cpu.kernels.base import Kernel
+    from lite_cpu.observed import ObservedProgram
 
 __all__ = [
     "CompiledProgram",
@@ -80,6 +83,7 @@ class CompiledProgram(NamedTuple):
         intervals: lifetimes and sizes of the tensors in its arena.
         weight_bytes: size of the constants that it reads.
         save: returns the program as pieces.
+        segments: returns its segments, for observers.
         tuned: the choices that were measured.
         kernels: its kernels, and those that make its weights; none if it was restored.
     """
@@ -90,11 +94,14 @@ class CompiledProgram(NamedTuple):
     intervals: tuple[Interval, ...]
     weight_bytes: int
     save: Callable[[], Pieces]
+    segments: Callable[[], Sequence[Segment]]
     tuned: Tuned = Tuned()
     kernels: frozenset[Kernel] = frozenset()
 
 
-class CpuExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead):
+class CpuExecutable(
+    Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead, Observable
+):
     """An executable that runs a compiled program; runs share no state, so several threads may use it at once.
 
     Args:
@@ -112,6 +119,8 @@ class CpuExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, Sav
         self._peak_flops = peak_flops
         self._threads = threads
         self._save = compiled.save
+        self._segments = compiled.segments
+        self._observed: ObservedProgram | None = None
         self._notes = compiled.tuned.notes
         size = self._program.scratch_bytes(threads)
         #: Includes the bytes that are skipped to align the arena.
@@ -162,9 +171,31 @@ class CpuExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, Sav
             return
         fault = np.zeros(2, np.int64)
         self._program.run([*addresses, address_of(fault)], self._threads, times)
+        self._check(fault)
+
+    def _check(self, fault: Array) -> None:
         number, found = fault.tolist()
         if number:
             raise ExecutionError(self._faults[number - 1].replace("{}", str(found)))
+
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        """Run the same steps on the same memory and threads, and show an observer the values between them."""
+        # Imported late: few programs are observed.
+        from lite_compiler.observing import StepSummary
+        from lite_cpu.observed import ObservedProgram
+
+        if self._observed is None:
+            steps = [StepSummary(step.kernel, step.nodes, step.flops) for step in self._steps]
+            self._observed = ObservedProgram(self._program, steps, self._segments())
+        sources, results = [np.ascontiguousarray(b.data) for b in inputs], [b.data for b in outputs]
+        fault = np.zeros(2, np.int64)
+        block = np.empty(0, np.uint8) if scratch is None else scratch.data
+        start = -(-address_of(block) // ALIGNMENT) * ALIGNMENT
+        memories = [block[start - address_of(block) :], *results]
+        addresses = [start, 0, *map(address_of, (*sources, *results, fault))]
+        self._observed.run(addresses, memories, self._threads, lambda: self._check(fault), observer)
 
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
@@ -209,6 +240,14 @@ class ForeignExecutable(CpuExecutable):
 
         for buffer, array in zip(outputs, evaluate_graph(self._graph, [b.data for b in inputs])):
             buffer.store(array)
+
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        """Compute the graph by the references, and show an observer the results of each node."""
+        from lite_compiler.staging import HostExecutable
+
+        HostExecutable(self._graph).run_observed(inputs, outputs, scratch, observer)
 
 
 def address_of(array: Array) -> int:

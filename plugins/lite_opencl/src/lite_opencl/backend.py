@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,15 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
             *(f"{d.label}, measured: {TuningTable(self._device(d), cache_folder()).describe()}" for d in devices),
             *(f"this process, {r.memory.space}: {r.programs.statistics}" for r in started_runtimes()),
         ]
+
+    def kernel_counts(self) -> tuple[int, int, float]:
+        """Return how many programs this process found and built, and the seconds spent building."""
+        if "lite_opencl.device.runtime" not in sys.modules:  # nothing was built: do not load pyopencl
+            return 0, 0, 0.0
+        from lite_opencl.device.runtime import started_runtimes
+
+        counts = [runtime.programs.statistics for runtime in started_runtimes()]
+        return sum(c.hits for c in counts), sum(c.misses for c in counts), sum(c.build_seconds for c in counts)
 
     def _devices(self) -> list[FoundDevice] | Unavailable:
         if (lost := lost_drivers()) is not None:

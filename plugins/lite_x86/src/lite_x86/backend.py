@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from lite_compiler.options import check_known
 from lite_core.backend import (
     DescribesTarget,
     Device,
@@ -22,11 +23,11 @@ from lite_core.backend import (
 )
 from lite_core.errors import BackendUnavailableError
 from lite_core.forking import new_lock
-from lite_core.plugins.options import check_known
 from lite_core.stack import DescribesStack
 from lite_cpu.backend import CpuBackend, CpuDevice
 from lite_cpu.external import ExternalSgemm
 from lite_cpu.machine import X86_64_V3, Machine
+from lite_cpu.precisions import precision_details
 from lite_cpu.tuning import Tuning, tuning_to_json
 from lite_x86 import detect, speed, systems, tunings
 from lite_x86.options import KNOWN_OPTIONS, MklSetting, mkl_setting
@@ -131,6 +132,7 @@ class X86Backend(CpuBackend, HasLevels, DescribesTarget, ReportsFindings, TakesO
             "cores": f"{cores} usable",
             "caches": processor.caches,
             "tuning": machine.tuning.source,
+            **precision_details(machine),
         }
         if state := systems.experimental(systems.system()):
             details["system"] = state

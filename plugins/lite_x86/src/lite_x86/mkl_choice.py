@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.disk_cache import DiskCache
 from lite_core.backend import Buffer, Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, TensorType
 from lite_core.memory import HostMemory
-from lite_core.storage import DiskCache
 from lite_cpu.executable import CpuExecutable
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.lowering.weights import WeightCache

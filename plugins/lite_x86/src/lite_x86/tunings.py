@@ -13,9 +13,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from lite_compiler.disk_cache import DiskCache
 from lite_core.errors import LiteError
 from lite_core.forking import new_lock, undivided
-from lite_core.storage import DiskCache, cache_folder
+from lite_core.storage import cache_folder
 from lite_core.version import __version__
 from lite_cpu.machine import Machine
 from lite_cpu.tuning import Tuning, tuning_of_json, tuning_to_json

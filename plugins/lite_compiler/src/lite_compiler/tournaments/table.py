@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from lite_compiler.disk_cache import DiskCache
 from lite_compiler.tournaments.choice import Choice, choices_of_json
 from lite_core.forking import new_lock
-from lite_core.storage import DiskCache
 
 __all__ = ["ChoiceTable"]
 

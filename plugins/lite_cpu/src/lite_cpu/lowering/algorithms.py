@@ -30,10 +30,21 @@ class Algorithm(NamedTuple):
 
 def algorithms(lowering: Lowering, task: Convolution, filters: Filters) -> list[Algorithm]:
     """Return the algorithms that a session allows for a convolution, the one that is estimated to be fastest first."""
-    if lowering.options.exact or filters.elements is None or not can_filter(task.window):
+    refused = _refused_winograd(lowering, task, filters)
+    if refused:
+        lowering.log.remark(f"direct, not winograd: {refused}")
         return [Algorithm()]
     usual = Algorithm(best_tile(lowering.machine, task.window, task.source, task.target))
     return list(dict.fromkeys([usual, *map(Algorithm, _TILES), Algorithm()]))
+
+
+def _refused_winograd(lowering: Lowering, task: Convolution, filters: Filters) -> str:
+    """Return the reason why a convolution cannot be computed by Winograd's minimal filtering, or an empty string."""
+    if lowering.options.exact:
+        return "the session asks for exact results"
+    if filters.elements is None:
+        return "the weights are not known before the run"
+    return "" if can_filter(task.window) else "it needs windows of 3 x 3 elements, strides of 1 and one group"
 
 
 def sizes_of(task: Convolution) -> dict[str, object]:

@@ -11,6 +11,7 @@ import numpy as np
 from lite_compiler.fusion import absorb_producers, group_nodes
 from lite_compiler.known_values import evaluate_if_known
 from lite_compiler.lifetimes import assign_offsets
+from lite_compiler.observing import Segment
 from lite_compiler.tournaments.chooser import Chooser
 from lite_compiler.tournaments.table import ChoiceTable
 from lite_core.backend import Options
@@ -171,18 +172,27 @@ def compile_graph(
     program = Program(steps, arena_bytes, scratch_bytes, owners=[library, *constants], code=library.native)
     infos = tuple(StepInfo(s.label, s.nodes, s.flops, s.bytes) for s in lowering.steps)
     faults, planned, chooser = tuple(lowering.faults), lowering.steps, lowering.chooser
+    groups, outputs = lowering.groups, lowering.outputs
     tuned_on = choices.device if choices is not None and chooser.is_tuning else ""
     tuned = Tuned(chooser.used, tuned_on, tuple(chooser.describe()))
+
+    def segments() -> list[Segment]:
+        # Imported late: few programs are observed or saved.
+        from lite_cpu.lowering.segments import segments_of
+
+        return segments_of(graph, groups, planned, outputs)
 
     def save() -> Pieces:
         # Imported late: few programs are saved.
         from lite_cpu.saved.writing import save_program
 
-        return save_program(graph, options, planned, program, infos, faults, library, weights, tuned)
+        return save_program(graph, options, planned, program, infos, faults, library, weights, tuned, segments())
 
     intervals = tuple([life.interval for life in lifetimes])
     kernels = frozenset([*(step.kernel for step in planned), *lowering.makers])
-    return CompiledProgram(program, infos, faults, intervals, sum(s.bytes for s in constants), save, tuned, kernels)
+    return CompiledProgram(
+        program, infos, faults, intervals, sum(s.bytes for s in constants), save, segments, tuned, kernels
+    )
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:

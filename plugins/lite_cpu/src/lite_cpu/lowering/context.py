@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +14,8 @@ import numpy as np
 
 from lite_compiler.chains import read_chain
 from lite_compiler.fusion import Group
+from lite_compiler.kernel_log import KernelLog
+from lite_compiler.observing import LoweredGroup
 from lite_compiler.tensors import dense_strides
 from lite_compiler.tournaments.choice import problem
 from lite_compiler.tournaments.chooser import Chooser
@@ -31,6 +34,8 @@ from lite_cpu.lowering.weights import Recipe, WeightCache
 from lite_cpu.tensors import FIRST_ARGUMENT, Storage, Tensor
 
 __all__ = ["Lowering", "channels_last_order"]
+
+logger = logging.getLogger("lite.cpu.kernels")
 
 Array = np.ndarray[Any, Any]
 _Object = TypeVar("_Object")
@@ -54,6 +59,8 @@ class Lowering(StepEmitter):
         elements: the elements of known values.
         makers: kernels that make weights before the program runs.
         faults: messages of errors that kernels may detect; ``{}`` stands for the number that the kernel reports.
+        groups: the groups lowered so far.
+        log: receives the kernels of each group, and the reasons for them.
     """
 
     graph: Graph
@@ -65,6 +72,8 @@ class Lowering(StepEmitter):
     chooser: Chooser[PlannedStep] = field(default_factory=Chooser[PlannedStep])
     faults: list[str] = field(default_factory=list)
     makers: set[Kernel] = field(default_factory=set)
+    groups: list[LoweredGroup[Tensor]] = field(default_factory=list)
+    log: KernelLog = field(default_factory=partial(KernelLog, logger))
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     _targets: dict[Value, Tensor] = field(default_factory=dict)
@@ -236,7 +245,7 @@ class Lowering(StepEmitter):
 
         def steps(candidate: _Candidate) -> list[PlannedStep]:
             trial = copy.copy(self)
-            trial.steps, trial.faults = [], [*self.faults]
+            trial.steps, trial.faults, trial.log = [], [*self.faults], KernelLog()
             trial._tensors, trial.elements = {**self._tensors}, {**self.elements}
             emit(trial, candidate)
             return trial.steps
@@ -245,6 +254,7 @@ class Lowering(StepEmitter):
         if len(candidates) > 1:
             described = problem(kind, tensors, **sizes, threads=self.options.threads)
             chosen = self.chooser.choose(described, candidates, steps)
+            self.log.choice(described, candidates, chosen, self.chooser.used.get(described))
         emit(self, chosen)
 
     def copy(self, source: Tensor, destination: Tensor) -> None:
@@ -263,8 +273,12 @@ class Lowering(StepEmitter):
         """Emit the steps of a group."""
         nodes = (*(group.producer.nodes if group.producer else ()), *group.nodes)
         self._names = tuple([n.name or n.op for n in nodes])
+        begin = len(self.steps)
         function(self, group)
         self._names = ()
+        tensors = {v: self._tensors[v] for node in nodes for v in node.outputs if v in self._tensors}
+        self.groups.append(LoweredGroup(nodes, begin, len(self.steps), tensors))
+        self.log.group(nodes, [step.label for step in self.steps[begin:]])
 
     def chain(self, start: Value, nodes: Sequence[Node]) -> tuple[Chain, list[Value]]:
         """Return the chain of element-wise ``nodes`` applied to ``start``, and the operands' values in order."""

@@ -16,13 +16,12 @@ import numpy as np
 
 from lite_core.ir import DType
 from lite_cpu.lowering.context import Lowering
+from lite_cpu.precisions import MAX_ROWS
 
 __all__ = ["stored_weights"]
 
 Array = np.ndarray[Any, Any]
 
-#: Maximum number of rows, by measurement, with which memory limits the speed of a product.
-_MAX_ROWS = 2
 #: Smaller weights stay in the caches between runs.
 _FEWEST_BYTES = 1 << 20
 
@@ -37,7 +36,7 @@ def stored_weights(lowering: Lowering, array: Array, rows: int, *, scale: float 
         scale: a factor that multiplies the weights before they are stored.
     """
     wanted = DType(lowering.options.precision)
-    if not wanted.is_half or rows > _MAX_ROWS or array.nbytes < _FEWEST_BYTES:
+    if not wanted.is_half or rows > MAX_ROWS or array.nbytes < _FEWEST_BYTES:
         return DType.FLOAT32
     if wanted is DType.FLOAT16:
         largest = abs(scale) * np.abs(array).max()

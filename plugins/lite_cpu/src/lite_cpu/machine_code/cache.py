@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lite_compiler.disk_cache import DiskCache
 from lite_core.forking import new_lock
-from lite_core.storage import DiskCache, cache_folder
+from lite_core.storage import cache_folder
 from lite_cpu.machine_code.file_lock import file_lock
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
 from lite_cpu.machine_code.llvm import installed_version

@@ -77,6 +77,12 @@ class ProgramTables(NamedTuple):
             tuple([step.label for step in steps]),
         )
 
+    def part(self, begin: int, end: int) -> ProgramTables:
+        """Return the steps from ``begin`` to before ``end`` as a program that shares the other tables."""
+        steps = self.steps[begin:end].copy()
+        steps[:, StepField.RUN_LENGTH] = np.minimum(steps[:, StepField.RUN_LENGTH], np.arange(end - begin, 0, -1))
+        return self._replace(steps=steps, labels=self.labels[begin:end])
+
     def check(self, kernels: int, extents: Int64Array) -> None:
         """Validate tables that come from a file, before native code reads them.
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,10 @@ from lite_cpu.runtime import Program, ProgramTables
 from lite_cpu.runtime.layout import STEP_FIELDS, StepField
 from lite_cpu.saved.constants import find_constants
 from lite_cpu.saved.frame import SavedStateError, describe_graph, read_frame
-from lite_cpu.tensors import ABSOLUTE
+from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT
+
+if TYPE_CHECKING:
+    from lite_compiler.observing import Segment
 
 __all__ = ["restore_program"]
 
@@ -108,7 +111,16 @@ def _restore(
     )
     intervals = tuple([Interval(*map(_size, interval)) for interval in saved["intervals"]])
     weight_bytes = sum(a.nbytes for a in constants)
-    return CompiledProgram(program, infos, faults, intervals, weight_bytes, lambda: [*pieces], _tuned(saved))
+    visible, first = saved["segments"], FIRST_ARGUMENT + len(graph.inputs)
+    memories = [arena_bytes, *extents[first : first + len(graph.outputs)]]
+
+    def segments() -> list[Segment]:
+        # Parsed late: few programs are observed.
+        from lite_compiler.observing import segments_from_json
+
+        return segments_from_json(visible, len(infos), memories)
+
+    return CompiledProgram(program, infos, faults, intervals, weight_bytes, lambda: [*pieces], segments, _tuned(saved))
 
 
 def _tuned(saved: Mapping[str, Any]) -> Tuned:

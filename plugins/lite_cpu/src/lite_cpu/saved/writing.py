@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lite_compiler.observing import Segment, segments_to_json
 from lite_compiler.tournaments.choice import choices_to_json
 from lite_core.backend import Options
 from lite_core.ir import Graph
@@ -41,6 +42,7 @@ def save_program(
     library: KernelLibrary,
     weights: WeightCache,
     tuned: Tuned,
+    segments: Sequence[Segment],
 ) -> Pieces:
     """Return the pieces that :func:`~lite_cpu.saved.restoring.restore_program` needs.
 
@@ -54,6 +56,7 @@ def save_program(
         library: the library that has its kernels.
         weights: the cache that has its packed constants.
         tuned: the choices of its kernels that were measured.
+        segments: its segments.
     """
     keys = {step.kernel: step.kernel.key(library.machine) for step in planned}
     images = library.images(keys.values())
@@ -82,6 +85,7 @@ def save_program(
         "choices": choices_to_json(tuned.choices),
         "tuned": tuned.device,
         "external": external,
+        "segments": segments_to_json(segments),
         "pointers": len(pointers),
         "params": len(params),
         "constants": described,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -23,6 +23,7 @@ from lite_core.backend import (
 )
 from lite_core.forking import new_lock
 from lite_core.ir import DType, SavedWeights, TensorType
+from lite_core.observing import Observable, Observer
 from lite_opencl.compiled.faults import RECORD
 from lite_opencl.compiled.graph import CompiledGraph
 from lite_opencl.compiled.launches import ImageLocation, Launch, Location, Space
@@ -30,6 +31,9 @@ from lite_opencl.compiled.saved import save
 from lite_opencl.device.errors import opencl_call, require_drivers
 from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
+
+if TYPE_CHECKING:
+    from lite_compiler.observing import Segment
 
 __all__ = ["OpenClExecutable"]
 
@@ -65,7 +69,9 @@ class _Slot:
             self._bound, self._offset = weakref.ref(memory.allocation), memory.offset
 
 
-class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead):
+class OpenClExecutable(
+    Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead, Observable
+):
     """An executable that runs the kernels of a partition. Thread-safe.
 
     All kernels are enqueued without waiting; the run then waits for the last one.
@@ -83,6 +89,7 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
         self._runtime = runtime
         self._slots = [_Slot() for _ in (*compiled.graph.inputs, *compiled.graph.outputs, None)]
         self._binding = new_lock()
+        self._observed: Sequence[Segment] | None = None
         with opencl_call(runtime.name, "setting the arguments of kernels"):
             self._steps = [(launch, self._bound_kernel(launch)) for launch in compiled.launches]
 
@@ -124,11 +131,36 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
             self._run(memories, queue)
         self._check(memories)
 
-    def _run(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
-        """Run all kernels and return their events in order."""
+    def run_observed(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+    ) -> None:
+        """Run the same kernels on the same memory, and show an observer the values between them."""
+        # Imported late: few partitions are observed.
+        from lite_compiler.observing import StepSummary, run_segments
+        from lite_opencl.compiled.observed import DeviceMemories
+
+        if self._observed is None:
+            self._observed = self.compiled.segments()
+        arguments, results = [b.data for b in inputs], [b.data for b in outputs]
+        arena: list[DeviceArray] = [scratch.data] if scratch else []
+        memories = [*arguments, *results, *arena]
+        steps = [StepSummary(launch.label, launch.nodes, launch.flops) for launch in self.compiled.launches]
+        with self._runtime.queues.take() as queue:
+
+            def run(number: int, begin: int, end: int) -> None:
+                self._run(memories, queue, slice(begin, end))
+                self._check(memories)
+
+            visible = DeviceMemories(self._runtime.memory, arena, results)
+            run_segments(self._observed, steps, run, visible, observer)
+
+    def _run(
+        self, memories: Sequence[DeviceArray], queue: cl.CommandQueue, part: slice | None = None
+    ) -> list[cl.Event]:
+        """Run all kernels, or a part of them, and return their events in order."""
         require_drivers(self._runtime.name, "running a partition")
         try:
-            events = self._enqueue(memories, queue)
+            events = self._enqueue(memories, queue, part)
             with opencl_call(self._runtime.name, "waiting for a partition"):
                 for event in events[-1:]:
                     event.wait()
@@ -187,17 +219,17 @@ class OpenClExecutable(Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, 
         """Return launches, programs and packed constants, for :meth:`OpenClBackend.restore`."""
         return save(self.compiled, self._runtime)
 
-    def _enqueue(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue) -> list[cl.Event]:
-        """Enqueue all kernels and return their events in order."""
+    def _enqueue(self, memories: Sequence[DeviceArray], queue: cl.CommandQueue, part: slice | None) -> list[cl.Event]:
+        """Enqueue all kernels, or a part of them, and return their events in order."""
         events = []
         with opencl_call(self._runtime.name, "enqueueing a partition"), self._binding:
             for slot, memory in zip(self._slots, memories):
                 slot.bind(memory)
             faults = self.compiled.faults
-            if faults is not None:
+            if faults is not None and (part is None or part.start == 0):
                 record = self._runtime.memory.view(memories[-1], faults.offset, RECORD)
                 cl.enqueue_fill_buffer(queue, record.allocation.buffer, np.int32(0), record.offset, record.bytes)
-            for launch, kernel in self._steps:
+            for launch, kernel in self._steps if part is None else self._steps[part]:
                 events.append(cl.enqueue_nd_range_kernel(queue, kernel, launch.global_size, launch.local_size))
             queue.flush()
         return events

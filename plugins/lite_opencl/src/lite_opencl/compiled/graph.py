@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lite_compiler.tournaments.choice import Choice
 from lite_core.backend import Interval
@@ -11,6 +12,9 @@ from lite_core.ir import Graph
 from lite_opencl.compiled.faults import Faults
 from lite_opencl.compiled.launches import Launch
 from lite_opencl.device.memory import DeviceArray
+
+if TYPE_CHECKING:
+    from lite_compiler.observing import Segment
 
 __all__ = ["CompiledGraph"]
 
@@ -26,6 +30,7 @@ class CompiledGraph:
         names: for each of them the name of the graph's constant that it is a copy of; None for packed constants.
         arena_bytes: size of the memory that tensors between kernels share.
         lifetimes: sizes and lifetimes of the tensors in the arena, in numbers of launches.
+        segments: returns the segments of the launches, for observers.
         faults: the faults that data may cause; None if there are none.
         choices: the candidates that were known to be fastest, by problem.
         is_tuned: True if unknown choices were measured.
@@ -37,6 +42,7 @@ class CompiledGraph:
     names: Sequence[str | None]
     arena_bytes: int
     lifetimes: Sequence[Interval]
+    segments: Callable[[], Sequence[Segment]]
     faults: Faults | None = None
     choices: Mapping[str, Choice] = field(default_factory=dict)
     is_tuned: bool = False

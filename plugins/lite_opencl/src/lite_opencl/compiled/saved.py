@@ -15,7 +15,8 @@ import hashlib
 import json
 import struct
 from collections.abc import Sequence
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from lite_opencl.compiled.launches import launch_from_json, launch_to_json
 from lite_opencl.device.memory import DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
 
+if TYPE_CHECKING:
+    from lite_compiler.observing import Segment
+
 __all__ = ["fingerprint", "restore", "save"]
 
 _MAGIC = b"LITEOCS4"
@@ -41,6 +45,9 @@ Piece = bytes | memoryview
 
 def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes | SavedWeights]:
     """Return the pieces of a partition whose kernels have run."""
+    # Imported late: a partition is saved once, and restored often.
+    from lite_compiler.observing import segments_to_json
+
     keys = compiled.programs
     programs = [_framed(runtime.programs.binary(key)) for key in keys]
     constants = [constant for constant, name in zip(compiled.constants, compiled.names) if name is None]
@@ -55,6 +62,7 @@ def save(compiled: CompiledGraph, runtime: DeviceRuntime) -> list[bytes | SavedW
         "launches": [launch_to_json(launch) for launch in compiled.launches],
         "arena": compiled.arena_bytes,
         "lifetimes": compiled.lifetimes,
+        "segments": segments_to_json(compiled.segments()),
         "faults": compiled.faults,
         "choices": choices_to_json(compiled.choices),
         "tuned": compiled.is_tuned,
@@ -113,6 +121,15 @@ def _assembled(
     faults = header["faults"]
     choices = choices_of_json(header["choices"])
     runtime.tuning.offer(choices)
+    visible, count = header["segments"], len(launches)
+    sizes = [header["arena"], *[prod(v.shape) * v.dtype.itemsize for v in graph.outputs]]
+
+    def segments() -> list[Segment]:
+        # Parsed late: few partitions are observed.
+        from lite_compiler.observing import segments_from_json
+
+        return segments_from_json(visible, count, sizes)
+
     return CompiledGraph(
         graph,
         [launch._replace(program=keys[launch.program]) for launch in launches],
@@ -120,6 +137,7 @@ def _assembled(
         header["names"],
         header["arena"],
         [Interval(*lifetime) for lifetime in header["lifetimes"]],
+        segments,
         None if faults is None else Faults(faults[0], tuple(faults[1])),
         choices,
         header["tuned"],

@@ -182,6 +182,8 @@ def describe(found: FoundDevice, backend: str, index: int) -> Device:
         "fp64": yes_no[found.double],
         "images": yes_no[found.images],
         "sub-groups": yes_no[found.sub_groups],
+        "float16": "float16 between kernels, and float32 inside" if found.half else "float32: it has no cl_khr_fp16",
+        "bfloat16": "float32: OpenCL has no bfloat16",
     }
     return Device(
         backend,

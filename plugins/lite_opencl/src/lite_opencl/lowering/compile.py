@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from lite_compiler.fusion import count_uses, group_nodes
 from lite_compiler.known_values import evaluate_if_known
 from lite_compiler.lifetimes import Lifetime, assign_offsets, lifetimes_of
+from lite_compiler.observing import ARENA, Segment, find_segments
 from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Interval, Options
 from lite_core.errors import ExecutionError
@@ -30,7 +32,7 @@ from lite_opencl.lowering.elementwise import is_elementwise
 from lite_opencl.lowering.half import unsupported_precision
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
 from lite_opencl.lowering.steps import Argument, PlannedStep
-from lite_opencl.tensors import Tensor
+from lite_opencl.tensors import Storage, Tensor
 from lite_opencl.tuning.stopwatch import Stopwatch
 
 __all__ = ["compile_graph", "lower_graph"]
@@ -149,7 +151,21 @@ def _compiled_graph(
     constants = [DeviceArray(a, 0, TensorType(DType.UINT8, (a.bytes,))) for a in numbers]
     faults = Faults(lowering.record.storage.offset, tuple(lowering.faults)) if lowering.faults else None
     named = [names.get(a) for a in numbers]
-    chooser = lowering.chooser
+    graph, groups, outputs, chooser = lowering.graph, lowering.groups, lowering.outputs, lowering.chooser
+    tensors = [step.tensors for step in lowering.steps]
+
+    def segments() -> list[Segment]:
+        return find_segments(groups, tensors, outputs, graph, partial(_memory_of, len(graph.inputs)))
+
     return CompiledGraph(
-        lowering.graph, launches, constants, named, arena_bytes, lifetimes, faults, chooser.used, chooser.is_tuning
+        graph, launches, constants, named, arena_bytes, lifetimes, segments, faults, chooser.used, chooser.is_tuning
     )
+
+
+def _memory_of(inputs: int, storage: Storage) -> int | None:
+    """Return 0 for the arena, n for the n-th output of a partition with that many inputs, and None for the rest."""
+    if storage.memory is None:
+        return ARENA
+    if isinstance(storage.memory, int) and storage.memory >= inputs:
+        return storage.memory - inputs + 1
+    return None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.kernel_log import KernelLog
+from lite_compiler.observing import LoweredGroup
 from lite_compiler.tensors import dense_strides
 from lite_compiler.tournaments.chooser import Chooser
 from lite_core.backend import Options
@@ -28,6 +32,8 @@ from lite_opencl.tensors import Storage, Tensor
 
 __all__ = ["Lowering"]
 
+logger = logging.getLogger("lite.opencl.kernels")
+
 Array = np.ndarray[Any, Any]
 C = TypeVar("C")
 
@@ -45,6 +51,8 @@ class Lowering(StepEmitter):
         faults: messages of the faults that may happen in a run; see :meth:`fault`.
         destinations: views that values should be written to if their steps can; see :mod:`.destinations`.
         record: the record of the first fault, in the arena.
+        groups: the groups lowered so far.
+        log: receives the kernels of each group, and the reasons for them.
     """
 
     graph: Graph
@@ -55,6 +63,8 @@ class Lowering(StepEmitter):
     elements: dict[Value, Array] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     destinations: dict[Value, Tensor] = field(default_factory=dict)
+    groups: list[LoweredGroup[Tensor]] = field(default_factory=list)
+    log: KernelLog = field(default_factory=partial(KernelLog, logger))
     _copies: dict[Tensor, Tensor] = field(default_factory=dict)
     _producer: Node | None = None
 
@@ -161,12 +171,14 @@ class Lowering(StepEmitter):
 
         def steps(candidate: C) -> list[PlannedStep]:
             trial = copy.copy(self)
-            trial.steps, trial.faults = [], [*self.faults]
+            trial.steps, trial.faults, trial.log = [], [*self.faults], KernelLog()
             trial._tensors, trial.elements, trial._copies = {**self._tensors}, {**self.elements}, {**self._copies}
             emit(trial, candidate)
             return trial.steps
 
-        emit(self, self.chooser.choose(problem, candidates, steps))
+        chosen = self.chooser.choose(problem, candidates, steps)
+        self.log.choice(problem, candidates, chosen, self.chooser.used.get(problem))
+        emit(self, chosen)
 
     def copy(self, source: Tensor, destination: Tensor) -> None:
         """Copy elements between tensors of one shape, strided or not; see :func:`copy_elements`."""
@@ -182,9 +194,15 @@ class Lowering(StepEmitter):
 
     def lower(self, group: Group, function: Callable[[Lowering, Group], None]) -> None:
         """Emit the steps of a group by its lowering function."""
-        self._names, self._producer = tuple(n.name or n.op for n in group.nodes), group.nodes[-1]
+        nodes, begin = group.nodes, len(self.steps)
+        self._names, self._producer = tuple(n.name or n.op for n in nodes), nodes[-1]
         function(self, group)
         self._names, self._producer = (), None
+        tensors = {v: self._tensors[v] for node in nodes for v in node.outputs if v in self._tensors}
+        # An observer cannot replace a value that was copied before it is shown: later steps read the copy.
+        replaceable = {value: tensor for value, tensor in tensors.items() if tensor not in self._copies}
+        self.groups.append(LoweredGroup(nodes, begin, len(self.steps), replaceable))
+        self.log.group(nodes, [step.label for step in self.steps[begin:]])
 
     def epilogue(self, group: Group, split: int) -> Epilogue:
         """Return the tail of a group, for a kernel that computes the head and stores ``EPILOGUE(value, row, column)``.

@@ -1,6 +1,7 @@
 """A cache of compiled programs on disk, so that no kernel is compiled twice on a machine.
 
-:mod:`lite_core.storage` decides about the folder and its size limit. The log is ``lite.opencl.cache``.
+:mod:`lite_core.storage` decides about the folder, :mod:`lite_compiler.disk_cache` keeps its size limit. The log is
+``lite.opencl.cache``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import struct
 from pathlib import Path
 
+from lite_compiler.disk_cache import DiskCache
 from lite_core import storage
 
 __all__ = ["BinaryCache", "cache_folder"]
@@ -34,7 +36,7 @@ class BinaryCache:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        self._files = storage.DiskCache(folder, ".bin", logger)
+        self._files = DiskCache(folder, ".bin", logger)
 
     def read(self, key: str) -> tuple[bytes | None, bool]:
         """Return the binary under a key, or None, and True if the entry exists but is damaged."""

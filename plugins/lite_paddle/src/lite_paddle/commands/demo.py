@@ -20,6 +20,7 @@ from lite_tools.commands import (
     console,
     json_option,
     print_json,
+    print_notes,
     table,
     threads_option,
 )
@@ -78,6 +79,7 @@ def command(picture: str, models: str | None, output: str, backend: str, threads
     lines = reader.read(image)
     if not cv2.imwrite(output, example.annotate(image, lines)):
         raise click.ClickException(f"the annotated picture could not be written to {output!r}")
+    print_notes(note for role in _PARTS.values() for note in getattr(reader, role).notes)
     parts = [_part(name, getattr(reader, role), reader.seconds[name]) for name, role in _PARTS.items()]
     if as_json:
         found = [{"text": line.text, "score": line.score, "box": line.box.tolist()} for line in lines]

@@ -14,14 +14,17 @@ import click
 from lite_core import __version__, convert, ops
 from lite_core.errors import LiteError
 from lite_core.formats import read_model
+from lite_core.session import make_ready
 from lite_tools.commands import (
     EXIT_FAILURE,
     EXIT_OK,
     EXIT_UNAVAILABLE,
     ConversionReport,
+    check_picture,
     check_targets,
     check_writable,
     console,
+    draw_graph,
     json_option,
     print_json,
     print_report,
@@ -74,8 +77,8 @@ def _boolean(name: str, text: str) -> Decorator:
 @_boolean("--print_supported_ops", "List the operators that Lite knows, and how to ask the targets.")
 @_boolean("--display_kernels", "List only the names of the operators that Lite knows.")
 @_boolean("--print_model_ops", "Tell whether the targets can run the model.")
-@click.option("--optimized_nb_model_path", hidden=True)
-@click.option("--visualization_file_output_path", hidden=True)
+@click.option("--optimized_nb_model_path", type=click.Path(), help="A .lite file, to draw instead of a Paddle model.")
+@click.option("--visualization_file_output_path", help="Draw the optimized graph: FILE.html, or FILE.svg.")
 @click.version_option(__version__, prog_name="lite opt")
 @json_option
 def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
@@ -98,6 +101,10 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
         code = check_targets(path, read_model(path, **options), targets, as_json)
         # As in Paddle-Lite, host runs the operators that no target can run.
         return code if code == EXIT_UNAVAILABLE else EXIT_OK
+    if given["visualization_file_output_path"]:
+        drawn = _draw(given, as_json and not given["optimize_out"])
+        if not given["optimize_out"] or given["optimized_nb_model_path"]:
+            return drawn
     if given["model_set"]:
         return _convert_set(given, targets, as_json)
     path, options = _model(given)
@@ -113,8 +120,13 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
 
 def _refuse_unknown(given: dict[str, Any]) -> None:
     """Raise UsageError for requests that Lite cannot serve, and say what to do instead."""
-    if given["optimized_nb_model_path"] or given["visualization_file_output_path"]:
-        raise click.UsageError("Lite draws no pictures of models: `lite inspect MODEL` prints the graph of any model")
+    if given["optimized_nb_model_path"] and not given["visualization_file_output_path"]:
+        raise click.UsageError(
+            "--optimized_nb_model_path names the file to draw: add --visualization_file_output_path FILE.html, or "
+            "print its graph with `lite inspect MODEL`"
+        )
+    if given["model_set"] and given["visualization_file_output_path"]:
+        raise click.UsageError("--visualization_file_output_path draws one model: use --model_dir, not --model_set")
     if given["optimize_out_type"] == "protobuf":
         raise click.UsageError("Lite writes no Paddle program: leave --optimize_out_type out, and get a .lite file")
     if given["quant_model"] and given["quant_type"] != "QUANT_INT8":
@@ -134,7 +146,7 @@ def _notes(given: dict[str, Any]) -> list[str]:
     if given["record_tailoring_info"]:
         notes.append("--record_tailoring_info: Lite is not tailored to models; there is nothing to record")
     if given["enable_fp16"]:
-        notes.append("--enable_fp16: the prepared plans are used when the model is loaded with precision='float16'")
+        notes.append("--enable_fp16: sessions compute in float16 unless the model is loaded with precision='float32'")
     return notes
 
 
@@ -147,6 +159,24 @@ def _model(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if not model:
         raise click.UsageError("no model is given: use --model_dir FOLDER, or --model_file FILE and --param_file FILE")
     return model, {"params": params} if params else {}
+
+
+def _draw(given: dict[str, Any], as_json: bool) -> int:
+    """Draw the optimized graph of the model into the file that the user named; ``.html`` is its ending by default."""
+    option = "--visualization_file_output_path"
+    file: str = given["visualization_file_output_path"]
+    is_svg = file.endswith(".svg")
+    if not is_svg and not file.endswith(".html"):
+        file += ".html"
+    check_picture(file, option)
+    path, options = (given["optimized_nb_model_path"], {}) if given["optimized_nb_model_path"] else _model(given)
+    graph = make_ready(read_model(path, **options)).graph
+    count = draw_graph(graph, html=None if is_svg else file, svg=file if is_svg else None, option=option)
+    if as_json:
+        print_json({"model": path, "picture": file, "nodes": count})
+    else:
+        click.echo(f"written: {file} ({count} nodes)", err=True)
+    return EXIT_OK
 
 
 def _output_path(given: dict[str, Any]) -> Path:

@@ -1,15 +1,33 @@
-"""``lite bench``: the run time of a model on one or several backends."""
+"""``lite bench``: run times of a model on one or several backends, its memory, and changes since a measurement."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import click
+import numpy as np
 
 from lite_core.session import Session, load
+from lite_tools.benchmark import Budget, check_agreement, compare_documents, measure
+from lite_tools.benchmark.document import flat_rows, result_of, with_latencies
+from lite_tools.benchmark.environment import environment, model_digest
+from lite_tools.benchmark.origins import environment_options, given_options, session_options
+from lite_tools.benchmark.other_load import OtherLoadMeter
+from lite_tools.benchmark.saved import read_saved
+from lite_tools.checking.limits import LIMITS
+from lite_tools.cli.bench_tables import print_document
 from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.commands.errors import check_writable
+from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.notes import print_notes
+from lite_tools.commands.open_batch import open_batch_shapes
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
@@ -20,8 +38,19 @@ from lite_tools.commands.options import (
     seed_option,
     tune_option,
 )
-from lite_tools.commands.printing import console, milliseconds, print_json, table
-from lite_tools.diagnostics import Latency, measure_latency
+from lite_tools.commands.printing import print_json
+
+_SECONDS = 3.0
+#: Options of the whole measurement that the report lists, by parameter.
+_LISTED = {
+    "warmup": "--warmup",
+    "iterations": "--iterations",
+    "seconds": "--seconds",
+    "concurrent": "--concurrent",
+    "seed": "--seed",
+    "tune": "--tune",
+    "backend_options": "--backend-option",
+}
 
 
 @click.command("bench")
@@ -51,14 +80,53 @@ from lite_tools.diagnostics import Latency, measure_latency
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x224x224",
-    help="Shape of random numbers for the input NAME, if the model leaves it open. Repeatable.",
+    help="Shape of random numbers for the input NAME, if the model leaves it open; a model that only leaves the batch "
+    "open is measured with one item. Repeatable.",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Runs of each measurement, after the first one, that do not count.",
+)
+@click.option(
+    "--iterations",
+    "-n",
+    type=click.IntRange(1),
+    help="Runs of each measurement that count, instead of --seconds; with both, both are reached.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
-    default=3.0,
+    help=f"Total run time of each measurement, with at least five runs.  [default: {_SECONDS:g}, or none with "
+    "--iterations]",
+)
+@click.option(
+    "--concurrent",
+    type=click.IntRange(1),
+    default=1,
     show_default=True,
-    help="Total run time of each measurement.",
+    metavar="N",
+    help="Also let N threads run each session at once, and measure throughput and latencies under this load.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(0),
+    help="Largest allowed difference between the outputs of backends, as a share of an output's range.  [default: "
+    "1e-3; 2e-2 for float16, 1e-1 for bfloat16]",
+)
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False), help="Write a row for each measurement to FILE.")
+@click.option(
+    "--html", "html_file", type=click.Path(dir_okay=False), help="Write a page with charts to FILE; it loads nothing."
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    help="Write everything, with the time of each run, to FILE, for --against.",
+)
+@click.option(
+    "--against", type=click.Path(dir_okay=False), help="Compare with a FILE of --save, and tell noise from changes."
 )
 @seed_option
 @precision_option
@@ -66,67 +134,155 @@ from lite_tools.diagnostics import Latency, measure_latency
 @backend_options_option
 @reader_option
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     model: str,
     backends: tuple[str, ...],
     threads: tuple[int, ...],
     inputs: tuple[str, ...],
     shapes: tuple[str, ...],
-    seconds: float,
+    warmup: int,
+    iterations: int | None,
+    seconds: float | None,
+    concurrent: int,
+    limit: float | None,
+    csv_file: str | None,
+    html_file: str | None,
+    save: str | None,
+    against: str | None,
     seed: int,
-    precision: str,
+    precision: str | dict[str, str] | None,
     tune: bool,
     backend_options: dict[str, dict[str, Any]],
     reader: dict[str, Any],
     as_json: bool,
-) -> None:
+) -> int:
     """Measure the run time of MODEL on each backend with each number of threads.
 
     The measurements are interleaved in one process, so that other load on the machine affects all of them alike: ratios
-    are more reliable than milliseconds.
+    are more reliable than milliseconds. The outputs are compared, too: the exit code is 1 if they differ.
     """
-    wanted = [(text, count) for text in backends or ("auto",) for count in threads or (None,)]
+    for file, option in ((csv_file, "--csv"), (html_file, "--html"), (save, "--save")):
+        if file is not None:
+            check_writable(file, option)
+    earlier = read_saved(against) if against else None
+    if seconds is None and iterations is None:
+        seconds = context.params["seconds"] = _SECONDS
+    wanted = {
+        _name(text or "auto", count): (text, count) for text in backends or (None,) for count in threads or (None,)
+    }
     makers = {
-        _name(text, count): partial(
+        name: partial(
             load,
             model,
-            backend=backends_of(text),
+            backend=backends_of(text or "auto"),
             threads=count,
             precision=precision,
             tune=tune,
             backend_options=backend_options,
             reader_options=reader,
         )
-        for text, count in wanted
+        for name, (text, count) in wanted.items()
     }
-    arrays: dict[str, Any] = {}
-    sources: dict[str, str] = {}
+    chosen = _Inputs(inputs, shapes, seed)
+    meter = OtherLoadMeter()
+    measured = measure(makers, chosen.make, Budget(warmup, iterations, seconds or 0.0, concurrent))
+    load_of_others = meter.read()
+    if load_of_others is not None and not load_of_others.is_quiet:
+        chosen.notes.append(f"{load_of_others} during the measurement, which makes latencies longer and noisier")
+    results = [
+        result_of(each, session_options(each.session, *wanted[each.name], precision), concurrent) for each in measured
+    ]
+    agreement = check_agreement([(m.name, m.outputs) for m in measured], _limit(precision, measured[0].session, limit))
+    document: dict[str, Any] = {
+        "model": model,
+        "model_sha256": model_digest(model, reader),
+        "inputs": chosen.sources,
+        "input_types": {n: f"{array.dtype.name}{list(array.shape)}" for n, array in chosen.arrays.items()},
+        "other_load": load_of_others and load_of_others._asdict(),
+        "environment": environment(b for result in results for b in _backends_in(result)),
+        "options": [o._asdict() for o in (*given_options(context, _LISTED), *environment_options())],
+        "notes": chosen.notes,
+        "results": results,
+        "agreement": {**agreement.as_dict(), "sentences": agreement.sentences()},
+        "against": None,
+    }
+    complete = with_latencies(document, measured)
+    if earlier is not None and against is not None:
+        document["against"] = complete["against"] = compare_documents(earlier, complete).as_dict(against)
+    _write_files(document, complete, csv_file, html_file, save)
+    print_notes((*chosen.notes, *(note for each in measured for note in each.session.notes)))
+    print_json(document) if as_json else print_document(document)
+    return EXIT_OK if agreement.ok else EXIT_FAILURE
 
-    def make_inputs(session: Session) -> dict[str, Any]:
-        given = parse_shapes(session.inputs, shapes)
-        collected = collect_inputs(
-            session.inputs, inputs, given, ImageOptions(), seed, default_shapes=prepared_shapes(session.file)
+
+@dataclass
+class _Inputs:
+    """The inputs of the measurement, made for the first session.
+
+    Attributes:
+        files: the texts of ``--input``.
+        shapes: the texts of ``--shape``.
+        seed: the seed of random inputs.
+        arrays: an array for each input.
+        sources: the source of each array in words.
+        notes: a sentence if the model leaves the batch open and one item was chosen.
+    """
+
+    files: tuple[str, ...]
+    shapes: tuple[str, ...]
+    seed: int
+    arrays: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def make(self, session: Session) -> Mapping[str, np.ndarray[Any, Any]]:
+        """Return an array for each input of a session."""
+        given, (batch, notes) = parse_shapes(session.inputs, self.shapes), open_batch_shapes(session.inputs)
+        prepared = prepared_shapes(session.file)
+        arrays, sources = collect_inputs(
+            session.inputs, self.files, given, ImageOptions(), self.seed, default_shapes={**batch, **prepared}
         )
-        arrays.update(collected[0])
-        sources.update(collected[1])
+        if {n for n in batch if sources[n].startswith("random")} - {*given, *prepared}:
+            self.notes += notes
+        self.arrays, self.sources = dict(arrays), dict(sources)
         return arrays
-
-    results = measure_latency(makers, make_inputs, seconds)
-    if as_json:
-        print_json({"model": model, "inputs": sources, "results": [result.as_dict() for result in results]})
-        return
-    shown = [(name, f"{array.dtype.name}{list(array.shape)}", sources[name]) for name, array in arrays.items()]
-    table(("input", "type", "source"), shown)
-    console.print()
-    heads = ("backend", "ran on", "load", "first run", "median", "fastest", "90th percentile", "runs", "relative")
-    table(heads, [_row(result, results[0]) for result in results])
 
 
 def _name(backends: str, threads: int | None) -> str:
     return backends if threads is None else f"{backends}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def _row(result: Latency, first: Latency) -> tuple[object, ...]:
-    times = (result.load, result.first, result.median, result.fastest, result.p90)
-    ratio = f"{result.median / first.median:.2f}"
-    return (result.name, ", ".join(result.devices), *map(milliseconds, times), len(result.runs), ratio)
+def _backends_in(result: Mapping[str, Any]) -> list[str]:
+    return [label.partition(":")[0] for label in result["devices"]]
+
+
+def _limit(precision: str | Mapping[str, str] | None, session: Session, limit: float | None) -> float:
+    """Return the largest allowed difference: the user's, else that of the least exact precision in use."""
+    if limit is not None:
+        return limit
+    used = {session.planner.options.precision, *(precision.values() if isinstance(precision, Mapping) else ())}
+    return max(LIMITS[each] for each in used)
+
+
+def _write_files(
+    document: Mapping[str, Any],
+    complete: Mapping[str, Any],
+    csv_file: str | None,
+    html_file: str | None,
+    save: str | None,
+) -> None:
+    from lite_tools.pages.bench_report import bench_page  # not at the top: few measurements write a page
+    from lite_tools.pages.page import write_page
+
+    if csv_file:
+        rows, text = flat_rows(document), io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        write_page(csv_file, text.getvalue(), "--csv")
+    if html_file:
+        write_page(html_file, bench_page(complete), "--html")
+    if save:
+        write_page(save, json.dumps(complete, indent=1), "--save")

@@ -13,6 +13,7 @@ from lite_tools.cli.model_file import prepared_shapes
 from lite_tools.commands.conversions import size_text
 from lite_tools.commands.errors import UnavailableError
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import backend_option, backends_of, json_option, precision_option, threads_option
 from lite_tools.commands.printing import console, print_json, table
 
@@ -82,7 +83,12 @@ def clear(kind: str | None, as_json: bool) -> None:
 @threads_option
 @json_option
 def fill(
-    models: tuple[str, ...], shapes: tuple[str, ...], precision: str, backend: str, threads: int | None, as_json: bool
+    models: tuple[str, ...],
+    shapes: tuple[str, ...],
+    precision: str | dict[str, str] | None,
+    backend: str,
+    threads: int | None,
+    as_json: bool,
 ) -> None:
     """Run each MODEL once on random inputs, so that what it needs is compiled and stored in the cache.
 
@@ -97,6 +103,7 @@ def fill(
         given, defaults = parse_shapes(session.inputs, shapes), prepared_shapes(session.file)
         arrays, _ = collect_inputs(session.inputs, (), given, ImageOptions(), seed=0, default_shapes=defaults)
         session.run(arrays)
+        print_notes(session.notes)
         rows.append({"model": model, "new_entries": _number_of_entries() - before})
     if as_json:
         print_json({"folder": _root(), "models": rows})

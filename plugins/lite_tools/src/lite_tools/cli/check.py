@@ -11,6 +11,7 @@ from lite_core.errors import OperatorProblem, UnsupportedOperatorError
 from lite_core.session import Session, load
 from lite_tools.cli.model_file import open_verified
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
+from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import (
     backend_option,
     backend_options_option,
@@ -84,6 +85,7 @@ def _report_coverage(model: str, session: Session, as_json: bool) -> None:
     counts = Counter((assigned.device, assigned.op) for assigned in assignment)
     refusals = Counter((assigned.op, label, reason) for assigned in assignment for label, reason in assigned.refusals)
     notes = [*session.notes, *compiler_notes(session)]
+    print_notes(notes)
     if as_json:
         print_json(
             {
@@ -103,5 +105,3 @@ def _report_coverage(model: str, session: Session, as_json: bool) -> None:
     if refusals:
         console.print()
         table(("operator", "refused by", "nodes", "reason"), [(o, d, c, r) for (o, d, r), c in refusals.items()])
-    for note in notes:
-        console.print(f"note: {note}", markup=False)

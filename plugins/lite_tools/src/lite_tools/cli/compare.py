@@ -36,7 +36,7 @@ Array = np.ndarray[Any, Any]
 
 @click.command("compare")
 @model_argument
-@click.option("--a", "backend_a", metavar="BACKEND", help="The side that is trusted.  [default: host]")
+@click.option("--a", "backend_a", metavar="BACKEND", help="The side that is trusted.  [default: host without passes]")
 @click.option("--b", "backend_b", metavar="BACKEND", help="The side in doubt.  [default: auto]")
 @click.option("--a-model", metavar="FILE", help="The model that side a runs, such as the source of a .lite file.")
 @click.option(
@@ -59,7 +59,9 @@ Array = np.ndarray[Any, Any]
     help="Precision of side a.  [default: that of a .lite file, else float32]",
 )
 @click.option("--no-passes", is_flag=True, help="Run side b without the graph passes.")
-@click.option("--a-no-passes", is_flag=True, help="Run side a without the graph passes.")
+@click.option(
+    "--a-no-passes", is_flag=True, help="Run side a without the graph passes, as it runs if --a is not given."
+)
 @click.option(
     "--runs",
     type=click.IntRange(1),
@@ -146,6 +148,7 @@ def command(
             reader_options=reader,
         )
 
+    a_no_passes = a_no_passes or backend_a is None
     progress = _progress(as_json)
     stored = StoredTruth(Path(loaded)) if loaded else None
     session_a = None

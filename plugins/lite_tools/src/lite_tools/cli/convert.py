@@ -109,6 +109,7 @@ def command(
     params: str | None,
     reader: dict[str, Any],
     no_verify: bool,
+    precision: str | dict[str, str] | None,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -144,6 +145,7 @@ def command(
             graph,
             output,
             split_targets(targets),
+            precision or "float32",
             shapes=signatures or None,
             data=arrays,
             verify=not no_verify,

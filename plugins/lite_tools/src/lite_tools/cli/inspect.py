@@ -12,10 +12,13 @@ from lite_core.formats import find_model
 from lite_core.ir import Graph, format_graph
 from lite_core.session import Session, load, make_ready
 from lite_tools.cli.graph_data import graph_to_dict
+from lite_tools.cli.graph_picture import PictureRequest, picture_options, write_pictures
 from lite_tools.cli.memory import memory_report, print_memory_report
 from lite_tools.cli.model_file import file_report, open_verified, prepared_shapes, print_file_report, print_targets
+from lite_tools.cli.taps import print_nodes_options, write_printing_model
 from lite_tools.commands.exit_codes import EXIT_FILE
 from lite_tools.commands.inputs import parse_shapes
+from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import (
     backend_option,
     backend_options_option,
@@ -42,8 +45,10 @@ from lite_tools.commands.printing import console, print_json, table
     "shapes",
     multiple=True,
     metavar="[NAME=]1x3x224x224",
-    help="With --memory: shape of the input NAME, if the model leaves it open. Repeatable.",
+    help="With --memory or a picture: shape of the input NAME, if the model leaves it open. Repeatable.",
 )
+@picture_options
+@print_nodes_options
 @backend_option
 @backend_options_option
 @threads_option
@@ -58,6 +63,13 @@ def command(
     sections: bool,
     memory: bool,
     shapes: tuple[str, ...],
+    html: str | None,
+    svg: str | None,
+    timed: bool,
+    profile: str | None,
+    errors: str | None,
+    print_nodes: tuple[str, ...],
+    output: str | None,
     backend: str,
     backend_options: dict[str, dict[str, Any]],
     threads: int | None,
@@ -66,8 +78,29 @@ def command(
 ) -> None:
     """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types.
 
-    With --memory, print the memory that a run on --backend with --threads needs.
+    With --memory, print the memory that a run on --backend with --threads needs. With --html or --svg, draw the graph;
+    with --backend or --shape also its devices, and which nodes one kernel computes. With --print-nodes, write a model
+    that prints values.
     """
+    if print_nodes or output:
+        write_printing_model(model, print_nodes, output, reader, as_json)
+        return
+    request = PictureRequest(html, svg, timed, profile, errors)
+    if request.is_given:
+        if only_ops or weights or origins or sections or memory:
+            raise click.UsageError("--html and --svg draw the graph: leave the options out that print something else")
+        write_pictures(
+            model,
+            request,
+            optimized=optimized,
+            shapes=shapes,
+            backend=backend,
+            threads=threads,
+            backend_options=backend_options,
+            reader=reader,
+            as_json=as_json,
+        )
+        return
     if (memory or sections) and (only_ops or weights or optimized or origins or (memory and sections)):
         option = "--memory" if memory else "--sections"
         raise click.UsageError(f"{option} cannot be combined with options that show the graph")
@@ -76,7 +109,9 @@ def command(
         _show_memory(model, session, shapes, as_json)
         return
     if shapes or threads or backend_options or backend != "auto":
-        raise click.UsageError("--shape, --backend, --backend-option and --threads are only for --memory: add --memory")
+        raise click.UsageError(
+            "--shape, --backend, --backend-option and --threads are only for --memory, --html and --svg: add one"
+        )
     if sections:
         _show_sections(model, as_json)
         return
@@ -104,6 +139,7 @@ def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json:
         if name not in given and not type_.is_static:
             raise click.UsageError(f"input {name} is {type_}: give its shape, as in --shape {name}=1x3x224x224")
     plan = session.plan(given)
+    print_notes(session.notes)
     report = memory_report(plan)
     if as_json:
         inputs = {value.name: value.type.shape for value in plan.graph.inputs}

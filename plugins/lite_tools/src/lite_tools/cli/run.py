@@ -7,6 +7,7 @@ import time
 import zipfile
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,9 +17,11 @@ from lite_core.schedule import Plan
 from lite_core.session import RunProfile, Session, load
 from lite_tools.cli.fallback import Percentage, check_required
 from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.cli.taps import TapRecorder, tap_option
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import (
     backend_option,
     backend_options_option,
@@ -32,10 +35,15 @@ from lite_tools.commands.options import (
     tune_option,
 )
 from lite_tools.commands.printing import console, milliseconds, print_json, table
+from lite_tools.commands.profile_rows import operator_rows, unaccounted_seconds
 from lite_tools.commands.profiles import print_profile
+from lite_tools.commands.trace import trace_text
 from lite_tools.diagnostics import ConsistencyReport, FinitenessReport, check_consistency, check_finite
+from lite_tools.pages.page import write_page
 
 _MAX_SHOWN = 5
+#: Runs before a profile: the first one compiles or loads, the next ones fill the caches.
+_WARMUP = 3
 
 
 @click.command("run")
@@ -74,8 +82,19 @@ _MAX_SHOWN = 5
     "--bgr", is_flag=True, help="For images: order the channels blue, green, red instead of red, green, blue."
 )
 @click.option("--save", "-o", type=click.Path(dir_okay=False), help="Write the outputs to this .npz file.")
+@tap_option
 @click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="Number of runs.")
+@click.option(
+    "--warmup",
+    type=click.IntRange(0),
+    help="Number of runs before those that count.  [default: 3 with --profile or --trace, else 0]",
+)
 @click.option("--profile", "show_profile", is_flag=True, help="Show the time of each kernel in the last run.")
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False),
+    help="Write the profile to this JSON file as a trace, which Perfetto and Chrome's tracing open.",
+)
 @click.option(
     "--verify",
     type=click.IntRange(1),
@@ -111,14 +130,17 @@ def command(
     std: str,
     bgr: bool,
     save: str | None,
+    patterns: tuple[str, ...],
     repeat: int,
+    warmup: int | None,
     show_profile: bool,
+    trace: str | None,
     verify: int | None,
     validate: bool,
     require_backend: str | None,
     max_fallback: float,
     seed: int,
-    precision: str,
+    precision: str | dict[str, str] | None,
     tune: bool,
     backend: str,
     backend_options: dict[str, dict[str, Any]],
@@ -133,6 +155,8 @@ def command(
     """
     if save:
         check_writable(save, "--save")
+    if trace:
+        check_writable(trace, "--trace")
     image = ImageOptions.parse(mean, std, bgr)
     start = time.perf_counter()
     settings: dict[str, Any] = {
@@ -142,7 +166,8 @@ def command(
         "backend_options": backend_options,
     }
     make_session = partial(load, model, tune=tune, reader_options=reader, **settings)
-    session = make_session()
+    taps = TapRecorder(patterns)
+    session = make_session(**taps.arguments)
     loading = time.perf_counter() - start
     given = parse_shapes(session.inputs, shapes)
     arrays, sources = collect_inputs(
@@ -151,21 +176,32 @@ def command(
     start = time.perf_counter()
     plan = session.plan({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start
+    print_notes(_deviations(session, plan))
     if require_backend:
         check_required(session, require_backend, max_fallback)
+    if warmup is None:
+        warmup = _WARMUP if show_profile or trace else 0
+    for _ in range(warmup):  # with a profile, because a device may have another queue for it
+        session.run(arrays, profile=RunProfile())
     times, profile, outputs = [], RunProfile(), {}
     for _ in range(repeat):
+        taps.clear()
         profile = RunProfile()
         outputs = session.run(arrays, profile=profile)
         times.append(profile.seconds)
+    print_notes(session.notes)
     if save:
-        _save(save, outputs)
+        _save(save, {**outputs, **taps.arrays()})
+    if trace:
+        write_page(trace, trace_text(profile, plan, Path(model).name), "--trace")
     consistency = check_consistency(make_session, arrays, verify) if verify else None
     make_probe = partial(load, optimize=False, **settings)
     finiteness = check_finite(session.graph, make_probe, arrays) if validate else None
     code = EXIT_OK if all(check is None or check.ok for check in (consistency, finiteness)) else EXIT_FAILURE
     if as_json:
         shown = _as_dict(model, session, sources, outputs, loading, times, profile, save)
+        shown["warmup_runs"] = warmup
+        shown["taps"] = taps.as_dicts()
         checks = {"consistency": consistency, "finiteness": finiteness}
         print_json({**shown, **{name: check and asdict(check) for name, check in checks.items()}})
         return code
@@ -174,6 +210,7 @@ def command(
     table(("output", "type", "min", "max", "mean"), [(n, *_summary(a)) for n, a in outputs.items()])
     for name, array in outputs.items():
         _print_top(name, array)
+    taps.show()
     share = ", ".join(f"{label} in {milliseconds(s)}" for label, s in profile.by_device().items())
     console.print(f"\nran on {share}; loaded in {milliseconds(loading)}", markup=False)
     if repeat > 1:
@@ -181,12 +218,13 @@ def command(
             f"{repeat} runs: median {milliseconds(statistics.median(times))}, fastest {milliseconds(min(times))}"
         )
     if show_profile:
-        console.print()
+        runs = warmup + repeat - 1
+        console.print(f"\nprofile of one run, after {runs} other{'s' if runs != 1 else ''}")
         print_profile(profile)
+    if trace:
+        console.print(f"trace written to {trace}: open it at https://ui.perfetto.dev", markup=False)
     if save:
         console.print(f"outputs written to {save}", markup=False)
-    for line in _deviations(session, plan):
-        console.print(line, markup=False)
     if consistency is not None:
         _print_consistency(consistency)
     if finiteness is not None:
@@ -286,5 +324,8 @@ def _as_dict(
             for p in profile.partitions
         ],
         "kernels": profile.as_dict()["kernels"],
+        "copies": profile.as_dict()["copies"],
+        "operators": [row._asdict() for row in operator_rows(profile)],
+        "unaccounted_seconds": unaccounted_seconds(profile),
         "saved": save,
     }

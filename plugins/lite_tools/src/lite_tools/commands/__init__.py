@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
     from lite_tools.commands.lazy import LazyCommand
+    from lite_tools.commands.notes import print_notes
     from lite_tools.commands.options import (
         backend_option,
         backend_options_option,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         threads_option,
         tune_option,
     )
+    from lite_tools.commands.pictures import check_picture, draw_graph
     from lite_tools.commands.printing import console, milliseconds, print_json, table
     from lite_tools.commands.targets import check_targets, split_targets
 
@@ -69,16 +71,19 @@ _MODULES = {
     "backend_option": "options",
     "backend_options_option": "options",
     "backends_of": "options",
+    "check_picture": "pictures",
     "check_targets": "targets",
     "check_writable": "errors",
     "collect_inputs": "inputs",
     "console": "printing",
+    "draw_graph": "pictures",
     "json_option": "options",
     "milliseconds": "printing",
     "model_argument": "options",
     "parse_shapes": "inputs",
     "precision_option": "options",
     "print_json": "printing",
+    "print_notes": "notes",
     "print_report": "conversions",
     "reader_option": "options",
     "seed_option": "options",
@@ -104,16 +109,19 @@ __all__ = [
     "backend_option",
     "backend_options_option",
     "backends_of",
+    "check_picture",
     "check_targets",
     "check_writable",
     "collect_inputs",
     "console",
+    "draw_graph",
     "json_option",
     "milliseconds",
     "model_argument",
     "parse_shapes",
     "precision_option",
     "print_json",
+    "print_notes",
     "print_report",
     "reader_option",
     "seed_option",

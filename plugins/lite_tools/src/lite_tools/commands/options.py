@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from lite_core.errors import InputError
+
 __all__ = [
     "backend_option",
     "backend_options_option",
@@ -38,13 +40,25 @@ threads_option: Decorator = click.option(
 seed_option: Decorator = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs."
 )
+
+
+def _precision(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> str | dict[str, str] | None:
+    """Parse texts PRECISION and PATTERN=PRECISION for the argument ``precision=``."""
+    from lite_tools.precisions import parse_precisions  # not at the top: the help needs no scheduler
+
+    try:
+        return parse_precisions(texts)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 precision_option: Decorator = click.option(
     "--precision",
-    type=click.Choice(["float32", "float16", "bfloat16"]),
-    default="float32",
-    show_default=True,
-    help="Type that backends may compute in, if they support it. Load a converted file with the precision that it was "
-    "converted with.",
+    multiple=True,
+    metavar="[NODES=]TYPE",
+    callback=_precision,
+    help="Type that backends may compute in, if they support it: float32, float16 or bfloat16; for some nodes "
+    "softmax_*=float32. Repeatable.  [default: that of a .lite file, else float32]",
 )
 tune_option: Decorator = click.option(
     "--tune", is_flag=True, help="Measure which kernels are fastest on this device, and store the choice (opencl, x86)."

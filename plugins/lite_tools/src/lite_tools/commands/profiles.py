@@ -1,17 +1,16 @@
-"""Tables of a profile: kernels, slowest first, totals by operator, copies, partitions."""
+"""Tables of a profile: kernels, slowest first, operators of each partition, copies, and the parts of the run."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 from lite_core.session import RunProfile
 from lite_tools.commands.printing import console, table
+from lite_tools.commands.profile_rows import UNACCOUNTED, operator_rows, unaccounted_seconds
 
 __all__ = ["print_profile"]
 
 
 def print_profile(profile: RunProfile) -> None:
-    """Print the times of a run as tables, and the notes of the backends."""
+    """Print the times of a run as tables that add up to its time, and the notes of the backends."""
     if profile.kernels:
         _print_kernels(profile)
         _print_operators(profile)
@@ -24,9 +23,11 @@ def print_profile(profile: RunProfile) -> None:
         table(("copied", "from", "to", "KiB", "ms", "GB/s"), copies)
         console.print()
     parts = [(p.partition, p.device, p.nodes, p.seconds) for p in profile.partitions]
+    copied = [("copies", "", "", sum(copy.seconds for copy in profile.copies))] if profile.copies else []
+    whole = [(UNACCOUNTED, "", "", unaccounted_seconds(profile)), ("the whole run", "", "", profile.seconds)]
     rows = [
-        (name, device, nodes, _milliseconds(seconds), _share(seconds, profile))
-        for name, device, nodes, seconds in [*parts, ("the whole run", "", "", profile.seconds)]
+        (name, device, nodes, _milliseconds(seconds), _share(seconds, profile.seconds))
+        for name, device, nodes, seconds in [*parts, *copied, *whole]
     ]
     table(("partition", "device", "nodes", "ms", "of run"), rows)
     for part in profile.partitions:
@@ -36,7 +37,7 @@ def print_profile(profile: RunProfile) -> None:
 
 def _print_kernels(profile: RunProfile) -> None:
     rows = [
-        (k.kernel, k.op, _milliseconds(k.seconds), _share(k.seconds, profile), _rate(k.flops, k.seconds),
+        (k.kernel, k.op, _milliseconds(k.seconds), _share(k.seconds, profile.seconds), _rate(k.flops, k.seconds),
          _rate(k.bytes, k.seconds), "-" if k.peak_share is None else f"{k.peak_share:.0%}", ", ".join(k.nodes))
         for k in sorted(profile.kernels, key=lambda kernel: -kernel.seconds)
     ]  # fmt: skip
@@ -45,11 +46,17 @@ def _print_kernels(profile: RunProfile) -> None:
 
 
 def _print_operators(profile: RunProfile) -> None:
-    counts = Counter(kernel.op for kernel in profile.kernels)
-    rows = [
-        (op, counts[op], _milliseconds(seconds), _share(seconds, profile)) for op, seconds in profile.by_op().items()
-    ]
-    table(("op", "kernels", "ms", "of run"), rows)
+    """Print the operators of the partitions whose kernels were measured, with the sum of each partition."""
+    measured = {kernel.partition for kernel in profile.kernels}
+    rows: list[tuple[object, ...]] = []
+    for part in (part for part in profile.partitions if part.partition in measured):
+        own = [row for row in operator_rows(profile) if row.partition == part.partition]
+        name = part.partition
+        for row in own:
+            rows.append((name, row.op, row.kernels or "", _milliseconds(row.seconds), f"{row.share:.1%}"))
+            name = ""
+        rows.append(("", "sum", sum(row.kernels for row in own), _milliseconds(part.seconds), "100.0%"))
+    table(("partition", "op", "kernels", "ms", "of partition"), rows)
     console.print()
 
 
@@ -57,8 +64,8 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3f}"
 
 
-def _share(seconds: float, profile: RunProfile) -> str:
-    return f"{seconds / profile.seconds:.1%}" if profile.seconds else "-"
+def _share(seconds: float, whole: float) -> str:
+    return f"{seconds / whole:.1%}" if whole else "-"
 
 
 def _rate(amount: float, seconds: float) -> str:

@@ -116,20 +116,22 @@ def compare_values(
         LiteError: a run failed.
     """
     arrays = b.run_inputs(inputs)
-    progress(f"{b.label}: finding its results")
-    seen_b, first_outputs = survey(b.plan, arrays)
+    hashes: dict[Key, int] = {}
+    changing: dict[Key, None] = {}
+
+    def remember(key: Key, array: Array) -> None:
+        if runs > 1 and array.dtype.kind != "O":
+            digest = zlib.adler32(array.ravel(order="K").view(np.uint8).data)
+            if hashes.setdefault(key, digest) != digest:
+                changing[key] = None
+
+    progress(f"{b.label}: run 1 of {runs} on equal inputs")
+    seen_b, first_outputs = survey(b.plan, arrays, remember if runs > 1 else None)
     found = Comparison(only_in_b={key: seen for key, seen in seen_b.items() if key not in seen_a})
     shared = [key for key in seen_b if key in seen_a]
     network, known = Network(b.plan.graph), {key.value for key in shared}
     rows = {key: Row(key, network.region(key.value, known), seen_a[key], seen_b[key]) for key in shared}
     found.rows = list(rows.values())
-    hashes: dict[Key, int] = {}
-    changing: dict[Key, None] = {}
-
-    def remember(key: Key, array: Array) -> None:
-        digest = zlib.crc32(array.tobytes()) if array.dtype.kind != "O" else 0
-        if hashes.setdefault(key, digest) != digest:
-            changing[key] = None
 
     def accumulate(source: Source) -> None:
         def receive(key: Key, results: Observed) -> None:
@@ -161,16 +163,20 @@ def compare_values(
 
         b.plan.run(arrays, observer=ValueObserver(receive))
 
-    for number in range(1, runs):  # the run below, beside the true values, is the last one
-        progress(f"{b.label}: run {number} of {runs} on equal inputs")
-        b.plan.run(arrays, observer=ValueObserver(lambda key, results: remember(key, results.read(key.value))))
+    def disturb() -> None:
         if other_inputs is not None:
             b.plan.run(b.run_inputs(other_inputs))
-    progress(f"{b.label}: the error that accumulates")
+
+    for number in range(2, runs):
+        disturb()
+        progress(f"{b.label}: run {number} of {runs} on equal inputs")
+        b.plan.run(arrays, observer=ValueObserver(lambda key, results: remember(key, results.read(key.value))))
+    if runs > 1:
+        disturb()
+    progress(f"{b.label}: run {runs} of {runs}, the error that accumulates")
     with open_source(shared) as source:
         accumulate(source)
-    if other_inputs is not None:
-        b.plan.run(b.run_inputs(other_inputs))
+    disturb()
     progress(f"{b.label}: the error of each step on true inputs")
     with open_source(shared) as source:
         check_locally(source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -16,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 #: Elements that are measured at a time, so that temporary arrays stay small.
 _BLOCK = 1 << 16
-#: Relative errors are measured at elements of at least this share of the root mean square.
+#: Relative errors are relative to at least this share of the root mean square.
 _SMALL = 1e-3
 #: Edges of the histogram: powers of ten of absolute differences, two to a decade.
 _EDGES = tuple(0.5 * k for k in range(-24, 9))
@@ -30,8 +31,8 @@ class Errors:
     Attributes:
         max_abs: greatest absolute difference of finite elements.
         mean_abs: mean absolute difference of finite elements.
-        max_rel: greatest difference relative to ``|a|``, among elements of at least 0.001 times the root mean square of
-            a; None if there are none.
+        max_rel: greatest difference relative to ``|a|``, or to 0.001 times the root mean square of a where that is
+            larger; None for empty arrays.
         max_ulp: greatest number of floating-point numbers between two elements, in b's element type; None for others.
         cosine: cosine similarity of the finite elements; None for integers, or if all elements of one are zero.
         relative: ``max_abs`` as a share of the largest finite ``|a|``; None if that is 0.
@@ -87,8 +88,9 @@ def same_bits(a: Array, b: Array) -> bool:
         return False
     if a.dtype.kind in "OUS":
         return bool(np.array_equal(a, b))
-    bits = np.dtype(f"u{a.dtype.itemsize}") if a.dtype.itemsize in (1, 2, 4, 8) else np.dtype(np.uint8)
-    return bool(np.array_equal(np.ascontiguousarray(a).view(bits), np.ascontiguousarray(b).view(bits)))
+    word = np.dtype(np.uint64 if a.nbytes % 8 == 0 else np.uint8)
+    flat = [np.ascontiguousarray(side).reshape(-1).view(word) for side in (a, b)]
+    return bool((flat[0] == flat[1]).all())
 
 
 def measure(a: Array, b: Array) -> Errors:
@@ -101,11 +103,15 @@ def measure(a: Array, b: Array) -> Errors:
     """
     if a.shape != b.shape:
         raise ValueError(f"shapes {list(a.shape)} and {list(b.shape)} cannot be compared")
-    flat_a, flat_b = np.ascontiguousarray(a).reshape(-1), np.ascontiguousarray(b).reshape(-1)
+    # Elements are compared in the order in which they are in memory: reordering would take longest.
+    order = sorted(range(a.ndim), key=lambda axis: -a.strides[axis]) if a.size > 1 else list(range(a.ndim))
+    flat_a, flat_b = [np.ascontiguousarray(side.transpose(order)).reshape(-1) for side in (a, b)]
+    is_float = bool({a.dtype.kind, b.dtype.kind} & set("fVc"))
+    if flat_a.size and same_bits(flat_a, flat_b) and (not is_float or _all_finite(flat_a)):
+        return _no_errors(flat_a, a.shape, is_float)
     sums = _Sums()
     for start in range(0, flat_a.size, _BLOCK):
         sums.add(start, flat_a[start : start + _BLOCK], flat_b[start : start + _BLOCK])
-    is_float = bool({a.dtype.kind, b.dtype.kind} & set("fVc"))
     rms = sqrt(sums.squares_a / sums.used) if sums.used else 0.0
     index = sums.first_misplaced if sums.first_misplaced >= 0 else sums.worst_at
     max_rel: float | None = 0.0 if sums.used else None
@@ -126,9 +132,46 @@ def measure(a: Array, b: Array) -> Errors:
         different=sums.different,
         misplaced=sums.misplaced,
         elements=flat_a.size,
-        at=tuple(int(i) for i in np.unravel_index(index, a.shape)) if flat_a.size else (),
+        at=_place(index, a.shape, order) if flat_a.size else (),
         value_a=float(_wide(flat_a[index : index + 1])[0]) if flat_a.size else 0.0,
         value_b=float(_wide(flat_b[index : index + 1])[0]) if flat_a.size else 0.0,
+    )
+
+
+def _all_finite(flat: Array) -> bool:
+    """Return True if all elements of an array of floating-point numbers are finite."""
+    wide = _plain(flat)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return isfinite(abs(np.dot(wide, wide))) or bool(np.isfinite(wide).all())
+
+
+def _place(index: int, shape: tuple[int, ...], order: Sequence[int]) -> tuple[int, ...]:
+    """Return the index of an element for its number in an array whose dimensions are in another order."""
+    found = np.unravel_index(index, [shape[axis] for axis in order])
+    return tuple(int(found[order.index(axis)]) for axis in range(len(shape)))
+
+
+def _no_errors(flat: Array, shape: tuple[int, ...], is_float: bool) -> Errors:
+    """Return the errors of an array without NaN and infinity that equals another bit by bit."""
+    first = float(_wide(flat[:1])[0])
+    has_elements = bool(flat.any()) if flat.dtype.kind != "O" else True
+    return Errors(
+        max_abs=0.0,
+        mean_abs=0.0,
+        max_rel=0.0,
+        max_ulp=0 if is_float else None,
+        cosine=1.0 if is_float and has_elements else None,
+        relative=0.0 if has_elements else None,
+        nan_a=0,
+        nan_b=0,
+        inf_a=0,
+        inf_b=0,
+        different=0,
+        misplaced=0,
+        elements=flat.size,
+        at=(0,) * len(shape),
+        value_a=first,
+        value_b=first,
     )
 
 
@@ -158,8 +201,9 @@ class _Sums:
         narrow = a.dtype == b.dtype == np.float32
         x, y = (a, b) if narrow else (_wide(a), _wide(b))
         with np.errstate(invalid="ignore", over="ignore"):
-            gaps = np.abs(y - x)
-            total = float(gaps.sum(dtype=np.float64))
+            gaps = y - x
+            np.abs(gaps, out=gaps)
+            total = float(gaps.sum())
         positions: Array | None = None
         if not isfinite(total):
             positions = self._add_not_finite(start, x, y)
@@ -168,13 +212,13 @@ class _Sums:
             total = float(gaps.sum())
         if not x.size:
             return
-        place = int(gaps.argmax())
-        largest = float(gaps[place])
+        largest = float(gaps.max())
         if largest > self.worst:
+            place = int(gaps.argmax())
             self.worst, self.worst_at = largest, start + (place if positions is None else int(positions[place]))
         self.used += x.size
         self.total += total
-        self.different += int(np.count_nonzero(gaps)) if largest else 0
+        self.different += gaps.size - int(np.count_nonzero(gaps == 0)) if largest else 0
         self.largest_a = max(self.largest_a, float(x.max()), -float(x.min()))
         with np.errstate(over="ignore"):
             squares = float(np.dot(x, x)) if narrow else float(x @ x)
@@ -220,16 +264,20 @@ def _most_ulps(flat_a: Array, flat_b: Array) -> int:
         with np.errstate(over="ignore", invalid="ignore"):
             a = a if a.dtype == dtype else a.astype(dtype)
             finite = np.isfinite(_plain(a)) & np.isfinite(_plain(b))
-        x, y = a.view(bits)[finite].astype(np.int64), b.view(bits)[finite].astype(np.int64)
+        x, y = a.view(bits), b.view(bits)
+        if not finite.all():
+            x, y = x[finite], y[finite]
         if not x.size:
             continue
-        crossing = (x ^ y) < 0
-        if crossing.any():  # from x down to zero, and from zero to y
-            magnitudes = [(part[crossing] & np.int64(np.iinfo(bits).max)).astype(np.float64) for part in (x, y)]
+        signs = x ^ y
+        if signs.min() < 0:  # from x down to zero, and from zero to y
+            crossing = signs < 0
+            magnitudes = [(part[crossing] & np.iinfo(bits).max).astype(np.float64) for part in (x, y)]
             most = max(most, float((magnitudes[0] + magnitudes[1]).max()))
             x, y = x[~crossing], y[~crossing]
         if x.size:
-            most = max(most, float(np.abs(x - y).max()))
+            steps = x - y  # of one sign, so that this does not overflow
+            most = max(most, float(steps.max()), -float(steps.min()))
     return int(most)
 
 
@@ -239,19 +287,22 @@ def _plain(array: Array) -> Array:
 
 
 def _largest_relative(flat_a: Array, flat_b: Array, floor: float) -> float | None:
-    """Return the greatest difference relative to ``|a|`` among finite elements of at least ``floor``, or None."""
+    """Return the greatest difference relative to ``|a|``, or to ``floor`` where that is larger, of finite elements."""
     largest, floor = None, max(floor, float(np.finfo(np.float32).tiny))
     narrow = flat_a.dtype == flat_b.dtype == np.float32
     for start in range(0, flat_a.size, _BLOCK):
         x, y = flat_a[start : start + _BLOCK], flat_b[start : start + _BLOCK]
         if not narrow:
             x, y = _wide(x), _wide(y)
-        sizes = np.abs(x)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            ratios = np.abs(y - x) / sizes
-        ratios = ratios[(sizes >= floor) & np.isfinite(ratios)]
-        if ratios.size:
-            largest = max(largest or 0.0, float(ratios.max()))
+            ratios = y - x
+            np.abs(ratios, out=ratios)
+            ratios /= np.maximum(np.abs(x), floor)
+        most = float(ratios.max())
+        if not isfinite(most):
+            ratios = ratios[np.isfinite(ratios)]
+            most = float(ratios.max()) if ratios.size else 0.0
+        largest = max(largest or 0.0, most)
     return largest
 
 

@@ -13,6 +13,7 @@ from lite_core.ops.infer import infer_graph
 from lite_core.schedule import Plan, make_plan
 from lite_core.schedule.control import ControlExecutable
 from lite_core.session import Session
+from lite_tools.precisions import precisions_in
 
 __all__ = ["COARSENESS", "Side"]
 
@@ -66,7 +67,7 @@ class Side:
         )
         if not is_observable:
             plan = _apart(session, plan)
-        precision = max(session.planner.precision.all, key=COARSENESS.__getitem__)
+        precision = max(precisions_in(session.planner.precision), key=COARSENESS.__getitem__)
         return Side(label, session, plan, is_observable, precision, passes, file)
 
     def run_inputs(self, inputs: Mapping[str, Array]) -> list[Array]:

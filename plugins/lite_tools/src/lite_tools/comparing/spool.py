@@ -49,7 +49,6 @@ class Spool:
         if key not in self._entries:
             return None
         file, dtype, shape = self._entries[key]
-        if dtype.kind == "O":
-            return np.load(file).astype(object)
-        array: Array = np.fromfile(file, np.uint8).view(dtype).reshape(shape)
-        return array
+        is_text = dtype.kind == "O"
+        array: Array = np.load(file).astype(object) if is_text else np.fromfile(file, np.uint8).view(dtype)
+        return array.reshape(shape)

@@ -63,12 +63,22 @@ class Source(Protocol):
     def get(self, key: Key) -> Array | None: ...
 
 
-def survey(plan: Plan, inputs: Sequence[Array]) -> tuple[dict[Key, Seen], list[Array]]:
-    """Run a plan; return its observable results in the order in which they are computed, and its outputs."""
+def survey(
+    plan: Plan, inputs: Sequence[Array], receive_array: Callable[[Key, Array], None] | None = None
+) -> tuple[dict[Key, Seen], list[Array]]:
+    """Run a plan; return its observable results in the order in which they are computed, and its outputs.
+
+    Args:
+        plan: the plan.
+        inputs: its inputs, in order.
+        receive_array: called with each result, if given; without it no result is read.
+    """
     found: dict[Key, Seen] = {}
 
     def receive(key: Key, results: Observed) -> None:
         found[key] = Seen(results.kernel, results.device, tuple(results.nodes))
+        if receive_array is not None:
+            receive_array(key, results.read(key.value))
 
     outputs = plan.run(inputs, observer=ValueObserver(receive))
     return found, outputs

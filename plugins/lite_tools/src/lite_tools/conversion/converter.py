@@ -21,9 +21,11 @@ from lite_core.plugins import PluginManager, default_plugins
 from lite_core.processors import useful_threads
 from lite_core.saved_kernels import SavesKernels
 from lite_core.schedule import Candidate
+from lite_core.schedule.precision import Precision
 from lite_core.session import make_ready, open_model
 from lite_core.session.arguments import check_shapes
-from lite_core.storage import configuration_folder, remove_abandoned
+from lite_core.storage import configuration_folder
+from lite_tools.checking.limits import LIMITS
 from lite_tools.conversion.arguments import check_kinds, output_path
 from lite_tools.conversion.other_sizes import OtherSizes, depends_on_data, find_other_sizes
 from lite_tools.conversion.pieces import Pieces
@@ -35,16 +37,16 @@ from lite_tools.conversion.stripping import unread_constants
 from lite_tools.conversion.targets import Coverage, at_levels, coverage_of, fallback_candidates, find_targets
 from lite_tools.conversion.typed import Shapes, typed_graph
 from lite_tools.conversion.verification import Sample, check_reference, check_target, draw_samples
+from lite_tools.precisions import precision_words, precisions_in
 from lite_tools.quantization import SCHEMES, OutputAccuracy, compare_outputs, quantize_weights
 from lite_tools.tuned import measure_missing
 from lite_tools.writing import seal, write_model
+from lite_tools.writing.abandoned import remove_abandoned
 
 __all__ = ["LIMITS", "PRECISIONS", "STORED_TYPES", "convert"]
 
 Array = np.ndarray[Any, Any]
 
-#: The largest allowed difference of an output, as a share of its range, by the type that backends compute in.
-LIMITS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 #: The types that backends may be allowed to compute in.
 PRECISIONS = tuple(LIMITS)
 #: The threads that sessions on other machines are expected to use. A plan for four serves two to eight.
@@ -57,7 +59,7 @@ def convert(
     model: str | os.PathLike[str] | Graph,
     output: str | os.PathLike[str],
     targets: str | Sequence[str] = "auto",
-    precision: str = "float32",
+    precision: str | Mapping[str, str] = "float32",
     shapes: Mapping[str, Sequence[AnySize]] | Sequence[Mapping[str, Sequence[AnySize]]] | None = None,
     *,
     weights: str = "float32",
@@ -90,8 +92,9 @@ def convert(
         targets: names of backends in order of preference, as ``["opencl", "x86"]`` or ``"opencl,x86"``. ``"auto"``
             stands for every backend that has a device on this machine. The model is also compiled for targets without
             a device, if their plugin supports that.
-        precision: the type that backends may compute in, ``"float32"``, ``"float16"`` or ``"bfloat16"``, as for
-            :func:`lite_core.load`: a session uses prepared plans only if it has the same precision.
+        precision: the type that backends may compute in, ``"float32"``, ``"float16"`` or ``"bfloat16"``, or a mapping
+            of node name patterns to these, as for :func:`lite_core.load`. Sessions have the precision of the file by
+            default, and use prepared plans only if they have it.
         shapes: the input shapes to prepare a plan for, or several such mappings, with a plan for each. A model
             without symbolic dimensions needs none. A model that only leaves the batch open is prepared for one item by
             default; for other symbolic dimensions without ``shapes``, the file has no plans. A dimension may be a range
@@ -116,7 +119,7 @@ def convert(
         verify: run the new file and compare the results.
         data: inputs for the verification and for measuring the accuracy of stored weights; by default random numbers.
         limit: the largest allowed difference of an output, as a share of its range; by default 1e-3, or 2e-2 and 1e-1
-            if ``precision`` is ``"float16"`` and ``"bfloat16"``.
+            if ``precision`` contains ``"float16"`` and ``"bfloat16"``.
         seed: the seed of random inputs.
         force: write the file even if its results differ.
         plugins: the plugins to use instead of the installed ones, for tests.
@@ -138,15 +141,17 @@ def convert(
     check_kinds(targets=targets, cpu=cpu, shapes=shapes, threads=threads, data=data, limit=limit, seed=seed)
     check_kinds(strip=strip, exact=exact, tune=tune, allow_fallback=allow_fallback, prepare=prepare, verify=verify)
     check_kinds(force=force, plugins=plugins, progress=progress)
-    _check_arguments(precision, weights, verify)
+    by_node = Precision.of(precision)
+    _check_arguments(weights, verify)
     settings = _Settings(
         plugins=plugins or default_plugins(),
-        options=_options(Options(1, precision, exact, tune), threads, useful_threads()),
-        options_elsewhere=_options(Options(1, precision, exact, tune), threads, _THREADS_ELSEWHERE),
+        options=_options(Options(1, by_node.default, exact, tune), threads, useful_threads()),
+        options_elsewhere=_options(Options(1, by_node.default, exact, tune), threads, _THREADS_ELSEWHERE),
+        precision=by_node,
         allow_fallback=allow_fallback,
         store=weights == "float32" if prepare is None else prepare,
         strip=strip,
-        limit=LIMITS[precision] if limit is None else limit,
+        limit=max(LIMITS[each] for each in precisions_in(by_node)) if limit is None else limit,
         force=force,
         progress=progress or (lambda text: None),
     )
@@ -154,6 +159,7 @@ def convert(
     original = _read(model, settings.plugins, reader_options)
     settings.progress("running the passes")
     graph, changed_by = make_ready(original, settings.plugins)
+    by_node.check(graph)
     if "file" in graph.metadata:  # do not disclose the path of the original model
         graph.metadata["file"] = Path(graph.metadata["file"]).name
     quantized = None if weights == "float32" else quantize_weights(graph, weights)
@@ -169,7 +175,7 @@ def convert(
         samples = draw_samples(oracle, [wanted for wanted, _ in signatures], data, seed)
     pieces, other_sizes = Pieces(graph), None
     if sizes_are_saved:
-        command = _command(model, path, coverages, signatures, precision, exact, threads)
+        command = _command(model, path, coverages, signatures, by_node, exact, threads)
         other_sizes = find_other_sizes(graph, signatures, samples, command)
     prepared = _prepare(graph, coverages, signatures, pieces, other_sizes, settings)
     accuracy: tuple[OutputAccuracy, ...] = ()
@@ -183,7 +189,7 @@ def convert(
         output=path,
         size=path.stat().st_size,
         split=file_split(file),
-        precision=precision,
+        precision=by_node.text,
         stored_as=weights,
         before=GraphSummary.of(original),
         after=GraphSummary.of(graph),
@@ -212,6 +218,7 @@ class _Settings:
     plugins: PluginManager
     options: Sequence[Options]
     options_elsewhere: Sequence[Options]
+    precision: Precision
     allow_fallback: bool
     store: bool
     strip: bool
@@ -237,9 +244,7 @@ def _options(common: Options, threads: int | Sequence[int] | None, useful: int) 
     return [replace(common, threads=count) for count in sorted({*wanted})]
 
 
-def _check_arguments(precision: str, weights: str, verify: bool) -> None:
-    if precision not in PRECISIONS:
-        raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+def _check_arguments(weights: str, verify: bool) -> None:
     if weights not in STORED_TYPES:
         raise InputError(f"weights must be one of {', '.join(STORED_TYPES)}, not {weights!r}")
     if verify and os.environ.get("LITE_BACKEND"):
@@ -291,7 +296,7 @@ def _command(
     path: Path,
     coverages: Sequence[Coverage],
     signatures: Sequence[tuple[Shapes, Graph]],
-    precision: str,
+    precision: Precision,
     exact: bool,
     threads: int | Sequence[int] | None,
 ) -> str:
@@ -301,11 +306,10 @@ def _command(
     words += ["-o", path.name, "--targets", ",".join(dict.fromkeys(c.target.name for c in coverages))]
     for option, values in (
         ("--cpu", [c.target.level for c in coverages if c.target.level]),
-        ("--precision", [precision] if precision != "float32" else []),
         ("--threads", [str(count) for count in counts]),
     ):
         words += [option, ",".join(values)] if values else []
-    words += ["--exact"] if exact else []
+    words += [*precision_words(precision), *(["--exact"] if exact else [])]
     for shapes, _ in signatures:
         words += [f"--input-shape={name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
     return shlex.join(words)
@@ -341,8 +345,19 @@ def _prepare(
         others = settings.fallback_candidates(coverage, coverages)
         options = settings.options_elsewhere if coverage.target.absent else settings.options
         try:
-            part = prepare_target(graph, coverage, others, signatures, options, saved, other_sizes, may_move=may_move)
-            prepared.append(part)
+            prepared.append(
+                prepare_target(
+                    graph,
+                    coverage,
+                    others,
+                    signatures,
+                    options,
+                    saved,
+                    other_sizes,
+                    precision=settings.precision,
+                    may_move=may_move,
+                )
+            )
         except LiteError as error:
             failed.append(f"target {coverage.target.name!r}: {error}")
     raise_problems(graph.name, [], failed)
@@ -404,7 +419,8 @@ def _verify(
             verified.add(target.name)
             settings.progress(f"verifying on {target.name}")
             backends = [target.name, *(c.device.backend for c in settings.fallback_candidates(coverage, coverages))]
-            checks += check_target(file, backends, samples, settings.limit, settings.plugins, settings.options[-1])
+            allowed = settings.options[-1], settings.precision
+            checks += check_target(file, backends, samples, settings.limit, settings.plugins, *allowed)
     return checks
 
 

@@ -20,9 +20,8 @@ from lite_core.backend import Options
 from lite_core.container import PartitionRecord
 from lite_core.errors import InputError, LiteError
 from lite_core.ir import Graph, SymbolicDim, Value, evaluate_shape
-from lite_core.memory.scratch import ScratchPool
 from lite_core.saved_kernels import SavesKernels
-from lite_core.schedule import Candidate, Plan, Selection, compatibility_of, place
+from lite_core.schedule import Candidate, Plan, compatibility_of, place
 from lite_core.schedule.planner import Planner
 from lite_core.session.arguments import check_shapes
 from lite_tools.conversion.pieces import Pieces
@@ -58,13 +57,13 @@ class OtherSizes:
     samples: Sequence[Sample]
     command: str
 
-    def compile(self, plans: Iterable[tuple[Shapes, Plan]], candidates: Sequence[Candidate], options: Options) -> None:
+    def compile(self, plans: Iterable[tuple[Shapes, Plan]], candidates: Sequence[Candidate], planner: Planner) -> None:
         """Compile the model for the nearby sizes, and run it for those that depend on data.
 
         Args:
             plans: the prepared plans, with their input shapes.
             candidates: the devices, which remember their kernels.
-            options: the options of expected sessions.
+            planner: makes plans with the options of expected sessions.
         """
         plans = list(plans)
         for shapes, plan in plans:
@@ -73,7 +72,6 @@ class OtherSizes:
                     plan.run([sample.inputs[value.name] for value in plan.graph.inputs])
                 except LiteError as error:  # the verification reports it
                     logger.info("running %s for the sizes that depend on data: %s", self.graph.name, error)
-        planner = Planner(Selection(tuple(candidates), ()), {}, options, ScratchPool(), [])
         for _, plan in plans:
             _compile_bodies(planner, plan.graph)
         for shapes in self.nearby:

@@ -13,6 +13,7 @@ from lite_core.memory.scratch import ScratchPool
 from lite_core.schedule import Candidate, CompileError, PlacedPartition, Plan, Selection, compatibility_of, place
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.planner import Planner
+from lite_core.schedule.precision import Precision
 from lite_tools.conversion.other_sizes import OtherSizes, collecting, kernel_records
 from lite_tools.conversion.pieces import Pieces
 from lite_tools.conversion.report import TargetReport
@@ -41,6 +42,7 @@ def prepare_target(
     pieces: Pieces | None,
     other_sizes: OtherSizes | None = None,
     *,
+    precision: Precision | None = None,
     may_move: bool = False,
 ) -> PreparedTarget:
     """Compile a model for a target and save the state of its backends.
@@ -53,6 +55,7 @@ def prepare_target(
         options: the options of expected sessions, in ascending order of threads; a plan is saved for each.
         pieces: receives the state that backends save; None if it is not stored in the file.
         other_sizes: the sizes for which kernels are saved besides the plans; None if there are none.
+        precision: the precision of every node; by default that of ``options``.
         may_move: True if nodes that fail to compile may move to ``others``, too.
 
     Raises:
@@ -60,18 +63,18 @@ def prepare_target(
         UnsupportedOperatorError: for some of the shapes, no device supports some nodes.
     """
     target, candidate = coverage.target, coverage.target.candidate
-    precision, exact = options[0].precision, options[0].exact
+    precision, exact = precision or Precision(options[0].precision), options[0].exact
     if candidate is None:
         # Empty names let the session place the nodes, which is not possible here without a device.
         no_devices, no_refusals = ("",) * len(graph.nodes), ((),) * len(graph.nodes)
-        record = TargetRecord(target.name, target.plugin, precision, exact, no_devices, no_refusals)
+        record = TargetRecord(target.name, target.plugin, precision.text, exact, no_devices, no_refusals)
         return PreparedTarget(record, _report(coverage, record, 0))
     candidates, failures = (candidate, *others), list[str]()
     if other_sizes is not None:
         candidates = tuple(map(collecting, candidates))
     selection = Selection(candidates, (), automatic=may_move)
     wanted = options[-1:] if pieces is None else options
-    planners = [(allowed, Planner(selection, {}, allowed, ScratchPool(), failures)) for allowed in wanted]
+    planners = [(allowed, Planner(selection, {}, allowed, ScratchPool(), failures, precision)) for allowed in wanted]
     plans = [
         (shapes, allowed, planner.plan(typed, place(typed, candidates)))
         for shapes, typed in signatures
@@ -86,13 +89,14 @@ def prepare_target(
         records = [record for record in every if any(part.sections for part in record.partitions)]
     kernels: tuple[PartitionRecord, ...] = ()
     if pieces is not None and other_sizes is not None:
-        other_sizes.compile([(shapes, plan) for shapes, _, plan in plans], candidates, options[-1])
+        planner = Planner(Selection(candidates, ()), {}, options[-1], ScratchPool(), [], precision)
+        other_sizes.compile([(shapes, plan) for shapes, _, plan in plans], candidates, planner)
         kernels = kernel_records(candidates, options[-1], pieces, other_sizes.command)
     names = [c.device.backend for c in placement.candidates]
     record = TargetRecord(
         backend=target.name,
         plugin=target.plugin,
-        precision=precision,
+        precision=precision.text,
         exact=exact,
         devices=tuple(names[index] for index in placement.choice),
         refusals=tuple(assignment.refusals for assignment in placement.assignments),

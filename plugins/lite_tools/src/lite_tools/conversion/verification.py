@@ -16,6 +16,7 @@ from lite_core.errors import InputError, LiteError
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import PluginManager
+from lite_core.schedule.precision import Precision
 from lite_core.session import Session, load
 from lite_core.session.arguments import to_arrays
 from lite_tools.checking.comparison import largest_difference
@@ -91,6 +92,7 @@ def check_target(
     limit: float,
     plugins: PluginManager,
     options: Options,
+    precision: Precision,
 ) -> list[Check]:
     """Run a file on a target with each number of threads that it has a plan for, and compare the outputs.
 
@@ -101,13 +103,14 @@ def check_target(
         limit: the largest allowed difference, as a share of an output's range.
         plugins: the plugins that the session uses.
         options: the options of sessions; the number of threads is for shapes without a plan.
+        precision: the precision of every node.
     """
     target = backends[0]
     start = partial(
         load,
         file.path,
         backend=backends,
-        precision=options.precision,
+        precision=precision.text,
         exact=options.exact,
         fallback="never",
         saved="trust",  # this process made the code, even if no key can be kept to seal it
@@ -132,7 +135,8 @@ def _check_session(
     except LiteError as error:
         return Check(target, threads, sample.shapes, sample.source, {}, limit, str(error))
     check = _check(target, threads, sample, limit, session.run)
-    return replace(check, prepared=not session.notes, unused="; ".join(session.notes)) if has_plan else check
+    unused = [note for note in session.notes if note not in session.shortfalls]
+    return replace(check, prepared=not unused, unused="; ".join(unused)) if has_plan else check
 
 
 def _check(target: str, threads: int | None, sample: Sample, limit: float, run: Run) -> Check:

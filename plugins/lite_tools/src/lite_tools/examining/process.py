@@ -22,7 +22,7 @@ from typing import IO, Any
 from lite_core.errors import InputError, LiteError
 from lite_core.plugins import PluginRecord
 
-__all__ = ["Course", "Key", "key_of", "run"]
+__all__ = ["Course", "Key", "key_of", "module_path", "run"]
 
 #: Identifies a plugin in several processes: distribution, name, module.
 Key = tuple[str, str, str]
@@ -137,7 +137,7 @@ def _start(request: dict[str, Any], log: Path, output: IO[str]) -> subprocess.Po
         # The system's loader lists the libraries that it loads: a driver that crashes is one of the last.
         environment |= {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(log)}
     flags = [f for f, is_set in (("-I", sys.flags.isolated), ("-E", sys.flags.ignore_environment)) if is_set]
-    program = [_PROGRAM.format(separator=os.pathsep), os.pathsep.join(_module_path()), json.dumps(request)]
+    program = [_PROGRAM.format(separator=os.pathsep), os.pathsep.join(module_path()), json.dumps(request)]
     shows_log = any(os.environ.get(name) for name in ("LITE_LOG", "GLOG_v", "LITE_TRACE_PLUGINS"))
     return subprocess.Popen(
         [sys.executable, *flags, "-X", "faulthandler", "-c", *program],
@@ -149,7 +149,7 @@ def _start(request: dict[str, Any], log: Path, output: IO[str]) -> subprocess.Po
     )
 
 
-def _module_path() -> list[str]:
+def module_path() -> list[str]:
     """Return this process's path of modules without the working folder, with which ``python -m`` begins it."""
     begins_with_folder = sys.path[0] in ("", os.getcwd()) and not getattr(sys.flags, "safe_path", False)
     return [path for path in sys.path[begins_with_folder:] if path]

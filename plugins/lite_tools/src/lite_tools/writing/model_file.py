@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -21,17 +22,17 @@ from lite_core.container.layout import (
     Header,
     Table,
     constant_section,
-    to_json,
 )
 from lite_core.container.records import PackedConstant, Section, TargetRecord
 from lite_core.container.trust import code_digest
 from lite_core.errors import GraphError, ModelFormatError
 from lite_core.ir import DType, Graph, TensorType, verify_structure
-from lite_core.storage import remove_abandoned
+from lite_tools.writing.abandoned import remove_abandoned
 from lite_tools.writing.graph_encoder import GraphEncoder
+from lite_tools.writing.layout_encoder import encode_header, encode_table, to_json
 from lite_tools.writing.record_encoder import encode_targets, names_in_file
 
-__all__ = ["write_model"]
+__all__ = ["new_file", "write_model"]
 
 Bytes = bytes | memoryview
 
@@ -70,15 +71,25 @@ def write_model(
     """
     verify_structure(graph)
     contents = _contents(graph, targets, pieces or {}, packed, {id(array) for array in stripped})
-    file = Path(path)
+    texts = {str(k): str(v) for k, v in (metadata or {}).items()}
+    with new_file(Path(path)) as stream:
+        _write(stream, contents, texts, optimized, seal)
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[BinaryIO]:
+    """Open a stream for the content of a model file, which replaces an existing one when it is complete.
+
+    Raises:
+        ModelFormatError: the file cannot be written.
+    """
     is_there(file)  # a device or a pipe must not be replaced
     temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}")
     try:
         remove_abandoned(file.parent.glob(f".{glob.escape(file.name)}.{'[0-9a-f]' * 8}"))
         try:
             with temporary.open("xb") as stream:
-                texts = {str(k): str(v) for k, v in (metadata or {}).items()}
-                _write(stream, contents, texts, optimized, seal)
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(temporary, file)
@@ -158,11 +169,12 @@ def _write(
     stream.write(bytes(HEADER_SIZE))
     sections = {name: _write_section(stream, name, content) for name, content in contents.items()}
     digest = code_digest({name: content.data for name, content in contents.items() if content.is_sealed})
-    table = Table(sections, metadata, optimized, seal(digest) if seal else "").pack()
+    table = encode_table(Table(sections, metadata, optimized, seal(digest) if seal else ""))
     offset = _pad(stream)
     stream.write(table)
     stream.seek(0)
-    stream.write(Header(FORMAT_VERSION, zlib.crc32(table), offset + len(table), offset, len(table)).pack())
+    header = Header(FORMAT_VERSION, zlib.crc32(table), offset + len(table), offset, len(table))
+    stream.write(encode_header(header))
 
 
 def _write_section(stream: BinaryIO, name: str, section: _Content) -> Section:

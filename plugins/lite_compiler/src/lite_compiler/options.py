@@ -1,4 +1,4 @@
-"""Checking the options of a plugin: an unknown name or value is an error that lists the valid ones."""
+"""Checking the options of a backend: an unknown name or value is an error that lists the valid ones."""
 
 from __future__ import annotations
 

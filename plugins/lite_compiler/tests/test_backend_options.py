@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lite_compiler.options import check_known
 from lite_core.errors import InputError
-from lite_core.plugins.options import check_known
 
 KNOWN = {"mkl": ("auto", "always", "never"), "depth": int, "path": str, "fast": bool, "level": (0, 1)}
 

@@ -1,0 +1,104 @@
+"""Tables of `lite bench` for the terminal, made from the document that ``--json`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lite_tools.benchmark.document import code_text
+from lite_tools.benchmark.option_table import option_rows
+from lite_tools.commands.printing import console, table
+
+__all__ = ["print_document"]
+
+_STATISTICS = ("mean", "std", "min", "p50", "p90", "p95", "p99", "max")
+_PEAKS = ("load", "compile", "first_run", "runs", "concurrent_runs")
+_MOST_REFUSALS = 12
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print inputs, options, devices, phases, latencies, agreement, and the comparison with an earlier measurement."""
+    inputs = document["inputs"]
+    table(("input", "type", "source"), [(n, t, inputs[n]) for n, t in document["input_types"].items()])
+    console.print()
+    table(("option", "value", "from"), option_rows(document))
+    console.print()
+    _print_devices(document)
+    _print_phases(document)
+    _print_latencies(document)
+    for line in document["agreement"]["sentences"]:
+        console.print(line, markup=False)
+    if document["against"]:
+        _print_changes(document["against"])
+
+
+def _print_devices(document: Mapping[str, Any]) -> None:
+    rows = []
+    for result in document["results"]:
+        nodes = ", ".join(f"{count} on {device}" for device, count in result["nodes"].items())
+        rows.append((result["name"], nodes, code_text(result)))
+    table(("backend", "nodes", "compiled code"), rows)
+    refusals = dict.fromkeys(
+        (each["nodes"], each["op"], each["device"], each["refused_by"], each["reason"])
+        for result in document["results"]
+        for each in result["refusals"]
+    )
+    for count, op, device, refused_by, reason in [*refusals][:_MOST_REFUSALS]:
+        console.print(f"{count} x {op} on {device}, not {refused_by}: {reason}", markup=False)
+    if len(refusals) > _MOST_REFUSALS:
+        console.print(f"and {len(refusals) - _MOST_REFUSALS} more reasons: --json lists all")
+    console.print()
+
+
+def _print_phases(document: Mapping[str, Any]) -> None:
+    results = document["results"]
+    phases = [phase for phase in _PEAKS if any(phase in r["peak_rss_mib"] for r in results)]
+    heads = ("backend", "load ms", "compile ms", "first run ms", "MiB before", *(p.replace("_", " ") for p in phases))
+    rows = []
+    for r in results:
+        times = (f"{r[key]:.1f}" for key in ("load_ms", "compile_ms", "first_run_ms"))
+        rows.append((r["name"], *times, _mib(r["rss_before_mib"]), *(_mib(r["peak_rss_mib"].get(p)) for p in phases)))
+    table(heads, rows, title="phases: time, and peak resident memory of the process in MiB")
+    console.print()
+
+
+def _print_latencies(document: Mapping[str, Any]) -> None:
+    results, rows = document["results"], []
+    for result in results:
+        ratio = f"{result['latency_p50_ms'] / results[0]['latency_p50_ms']:.2f}"
+        rows.append((result["name"], *_figures(result), ratio))
+        loaded = result["under_load"]
+        if loaded:
+            rows.append((f"  {loaded['concurrent']} at once", *_figures(loaded), ""))
+    heads = ("backend", *_STATISTICS, "runs", "runs/s", "relative")
+    table(heads, rows, title="latency in ms, relative: ratio of medians to the first")
+
+
+def _figures(figures: Mapping[str, Any]) -> tuple[str, ...]:
+    times = (_ms(figures[f"latency_{name}_ms"]) for name in _STATISTICS)
+    return (*times, str(figures["runs"]), f"{figures['throughput_per_second']:.4g}")
+
+
+def _print_changes(found: Mapping[str, Any]) -> None:
+    console.print(f"\nagainst {found['file']}", markup=False)
+    for line in found["unlike"]:
+        console.print(f"unlike: {line}", markup=False)
+    changes = [(c["name"], c["figure"], _ms(c["before_ms"]), _ms(c["after_ms"]), c["text"]) for c in found["changes"]]
+    if changes:
+        table(("backend", "figure", "then ms", "now ms", "change"), changes)
+    else:
+        console.print("no measurement has the same name in both, so there is nothing to compare")
+    once = [
+        (c["name"], c["figure"].replace("_", " "), _ms(c["before_ms"]), _ms(c["after_ms"]), "measured once")
+        for c in found["measured_once"]
+    ]
+    if once:
+        table(("backend", "figure", "then ms", "now ms", ""), once)
+
+
+def _ms(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _mib(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.0f}"

@@ -1,0 +1,1 @@
+"""Pages: self-contained HTML files about comparisons and graphs, which load nothing."""

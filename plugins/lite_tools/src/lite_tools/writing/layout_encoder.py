@@ -1,0 +1,31 @@
+"""Encoding of the header, the table and the JSON of a model file; :mod:`lite_core.container.layout` describes them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from lite_core.container.layout import CHECKSUM, HEADER, MAGIC, OPSET, Header, Table
+
+__all__ = ["encode_header", "encode_table", "to_json"]
+
+
+def encode_header(header: Header) -> bytes:
+    """Return a header as the first 128 bytes of a file."""
+    version, table_checksum, file_size, table_offset, table_size, producer = header
+    numbers = (version, table_checksum, file_size, table_offset, table_size)
+    packed = HEADER.pack(MAGIC, *numbers, producer.encode())
+    return packed + CHECKSUM.pack(zlib.crc32(packed))
+
+
+def encode_table(table: Table) -> bytes:
+    """Return a table as JSON."""
+    rows = [list(section) for section in table.sections.values()]
+    header = {"opset": OPSET, "optimized": table.optimized, "metadata": dict(table.metadata), "seal": table.seal}
+    return to_json({**header, "sections": rows})
+
+
+def to_json(document: Any) -> bytes:
+    """Encode compact JSON; equal documents give equal bytes."""
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()

@@ -1,0 +1,102 @@
+"""The page of `lite bench --html`: its contents as text, and in a real browser."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bench_samples import sample_document
+from browsers import chromium
+
+from lite_tools.pages.bench_report import bench_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+HOSTILE = "<script>alert('x')</script>&\"\u202e]]>"
+
+
+def test_page_has_every_part() -> None:
+    page = bench_page(sample_document())
+    for part in (
+        "mobilenet.onnx",
+        "Example CPU",
+        "Outputs agree",
+        "x86, 1 thread, 4 at once",
+        "30 kernels found, 2 compiled in 80 ms",
+        "not known",
+        "no kernel",
+        "failed to compile a partition",
+        "slower by 11 % (9.0 to 13 %)",
+        "python: 3.11 then, 3.12 now",
+        "--warmup",
+        "prefers-color-scheme: dark",
+    ):
+        assert part in page
+    assert not re.search(r"""(src|href)=["'](?!data:)""", page)
+
+
+def test_charts_are_well_formed_and_stay_inside() -> None:
+    charts = re.findall(r"<svg.*?</svg>", bench_page(sample_document()), re.DOTALL)
+    assert len(charts) == 3
+    for chart in charts:
+        root = ElementTree.fromstring(chart)
+        _, _, width, height = map(float, root.attrib["viewBox"].split())
+        for element in root.iter("polygon"):
+            for x, y in (map(float, point.split(",")) for point in element.attrib["points"].split()):
+                assert 0 <= x <= width
+                assert 0 <= y <= height
+
+
+def test_one_run_of_one_session_is_drawn() -> None:
+    document = sample_document(("host",), against=None)
+    document["results"][0] |= {"latencies_ms": [[1.5]], "under_load": None, "latencies_under_load_ms": []}
+    assert bench_page(document).count("<svg") == 2
+
+
+def test_texts_are_escaped() -> None:
+    document = sample_document((HOSTILE,), model=HOSTILE, notes=[HOSTILE], inputs={HOSTILE: HOSTILE})
+    page = bench_page(document)
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+
+
+# **** in a browser ****
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.mark.full("browser")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("names", [("x86, 1 thread", "opencl", "host"), (HOSTILE,)], ids=["usual", "hostile"])
+def test_page_in_a_browser(browser: Browser, tmp_path: Path, scheme: str, names: tuple[str, ...]) -> None:
+    (tmp_path / "a.html").write_text(bench_page(sample_document(names)), encoding="utf-8")
+    address = (tmp_path / "a.html").as_uri()
+    problems: list[str] = []
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: problems.extend([request.url] * (request.url != address)))
+    page.goto(address)
+    assert page.locator("svg.chart").count() == 3
+    assert page.locator("polygon.area").count() == 2 * len(names)
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (background, ink)]
+    assert (brightness[0] > brightness[1]) == (scheme == "light")
+    fills = page.evaluate("getComputedStyle(document.querySelector('polygon.area')).fill")
+    assert fills != "rgb(0, 0, 0)"  # the style sheet applies, also under the content security policy
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+    assert problems == []

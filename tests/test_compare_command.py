@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -39,9 +40,16 @@ def file_of(name: str) -> Path:
         pytest.skip(str(error))
 
 
-def compared(folder: Path, model: Path | str, *arguments: str, code: int) -> dict[str, Any]:
+@pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache of compiled kernels for all tests of all test processes: building OpenCL programs takes longest."""
+    base = tmp_path_factory.getbasetemp()
+    return str((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "kernels")
+
+
+def compared(folder: Path, model: Path | str, *arguments: str, code: int, **environment: str) -> dict[str, Any]:
     """Run the command in a process of its own, and return its report."""
-    done = run_lite(folder, "compare", str(model), "--repro", str(folder), "--json", *arguments)
+    done = run_lite(folder, "compare", str(model), "--repro", str(folder), "--json", *arguments, **environment)
     assert done.returncode == code, done.stdout[-2000:] + done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report
@@ -51,15 +59,16 @@ def compared(folder: Path, model: Path | str, *arguments: str, code: int) -> dic
 
 
 @pytest.mark.full("models")
-@pytest.mark.parametrize(("name", "fault"), [(name, fault) for name, places in PLACES.items() for fault in places])
-def test_one_command_names_the_node_of_a_planted_fault(name: str, fault: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "fault"), [(name, fault) for name in PLACES for fault in PLACES[name]])
+def test_one_command_names_the_node_of_a_planted_fault(name: str, fault: str, kernels: str, tmp_path: Path) -> None:
     model = file_of(name)
     op, number = PLACES[name][fault]
     node = nth_node(make_ready(read_model(model)).graph, op, number)
     install_planted(tmp_path, fault, node)
     runs = "20" if fault == "race" else "2"
     shape = SHAPES.get(name, "1x3x224x224")
-    report = compared(tmp_path, model, "--b", "faulty", "--runs", runs, "-t", "2", "-s", shape, code=1)
+    arguments = ("--b", "faulty", "--runs", runs, "-t", "2", "-s", shape)
+    report = compared(tmp_path, model, *arguments, code=1, LITE_CACHE_DIR=kernels)
     assert report["culprit"] == [node], report["summary"]
     assert report["verdict"] == ("not deterministic" if fault in ("stale", "race") else "differ")
     if report["repro"]:
@@ -75,14 +84,15 @@ PAIRS = [("host", "x86"), ("host", "opencl"), ("x86", "opencl"), ("x86", "onnxru
 @pytest.mark.full("models")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 @pytest.mark.parametrize("name", MODELS)
-def test_clean_backends_raise_no_alarm(name: str, pair: tuple[str, str], tmp_path: Path) -> None:
+def test_clean_backends_raise_no_alarm(name: str, pair: tuple[str, str], kernels: str, tmp_path: Path) -> None:
     backends = available_backends(default_plugins())
     for backend in pair:
         devices = backends[backend].probe() if backend in backends else Unavailable("it is not installed")
         if isinstance(devices, Unavailable):
             pytest.skip(f"{backend}: {devices.reason}")
     shape = SHAPES.get(name, "1x3x224x224")
-    report = compared(tmp_path, file_of(name), "--a", pair[0], "--b", pair[1], "-s", shape, code=0)
+    arguments = ("--a", pair[0], "--b", pair[1], "-s", shape)
+    report = compared(tmp_path, file_of(name), *arguments, code=0, LITE_CACHE_DIR=kernels)
     assert report["verdict"] == "agree", report["summary"]
     assert len(report["rows"]) > 20
 

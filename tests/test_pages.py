@@ -102,8 +102,8 @@ def readme_commands() -> list[str]:
     return [re.sub(r"\[(\w+)\]", "", command).strip() for command in found if not command.startswith(ELSEWHERE)]
 
 
-#: Every command but `lite bench`, which measures for ten seconds.
-QUICK = [command for command in readme_commands() if not command.startswith("lite bench")]
+#: Every command but `lite bench`, which measures for ten seconds, and `lite report`, which runs the model several times.
+QUICK = [command for command in readme_commands() if not command.startswith(("lite bench", "lite report"))]
 
 
 @pytest.mark.parametrize("command", in_part("packages", readme_commands(), QUICK))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +16,7 @@ import lite_core as lite
 from lite_core.backend import Buffer, Device, Executable, No, Options, Partition, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.errors import InputError
-from lite_core.ir import Graph, Node
+from lite_core.ir import Graph, Node, Origin
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import plugins_with
 from lite_core.session import RunProfile, Session
@@ -108,6 +109,13 @@ def test_taps_are_returned_beside_the_outputs(ops: Sequence[str]) -> None:
     np.testing.assert_array_equal(found["absolute"], VALUES["absolute"])
 
 
+def test_a_node_is_also_found_by_its_name_in_the_model_that_was_read() -> None:
+    graph = chain()
+    graph.nodes[1].origin = Origin("abs", "abs_0.tmp_0")
+    for pattern, found in (("abs_0.*", "absolute"), ("before:abs_0.tmp_0", "negated")):
+        assert [*lite.load(graph, "host").run({"x": X}, outputs=[pattern])] == [found]
+
+
 def test_functions_receive_the_values_in_the_order_of_the_graph() -> None:
     taps: list[lite.Tap] = []
     session, _ = session_on("Abs", "Sqrt", taps={"y": taps.append, "*o*": taps.append, "x": None})
@@ -162,6 +170,23 @@ def test_a_fused_value_is_computed_from_what_the_same_run_left_in_memory() -> No
     np.testing.assert_array_equal(found["absolute"], np.abs(found["negated"]))
     # The first run of the node by itself adds 1.
     np.testing.assert_array_equal(found["root"], np.sqrt(found["absolute"]) + 1)
+
+
+def test_a_backend_of_kernels_shows_all_values_in_one_run() -> None:
+    backend, runs = lite.KernelBackend("kernels"), Counter[str]()
+    for op, function in (("Neg", np.negative), ("Abs", np.abs), ("Sqrt", np.sqrt)):
+
+        def kernel(x: Array, *, out: Array, op: str = op, function: Any = function) -> None:
+            runs[op] += 1
+            function(x, out=out)
+
+        backend.kernel(op)(kernel)
+    session = lite.load(chain(), ["kernels", "host"], plugins=plugins_with(backend))
+    found = session.run({"x": X}, outputs=[*VALUES])
+    for name, array in VALUES.items():
+        assert found[name].tobytes() == array.tobytes()
+    assert runs == {"Neg": 1, "Abs": 1, "Sqrt": 1}
+    assert "separately" not in " ".join(session.notes)
 
 
 def test_all_values_in_memory_need_one_run() -> None:

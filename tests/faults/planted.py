@@ -59,6 +59,20 @@ FAULTS = (
         _CORE_TESTS + "test_plan_cache.py",
     ),
     Fault(
+        "taps: an input is returned without a copy",
+        _CORE + "session/taps.py",
+        "a.copy() if name in wanted else a",
+        "a",
+        _CORE_TESTS + "test_taps.py",
+    ),
+    Fault(
+        "taps: of the values in a loop only the last is returned",
+        _CORE + "session/taps.py",
+        "self.found.setdefault(name, []).append(tap)",
+        "self.found[name] = [tap]",
+        _CORE_TESTS + "test_taps.py",
+    ),
+    Fault(
         "partitions: a partition may depend on one that depends on it",
         _CORE + "schedule/partition.py",
         "level = max(level, levels[before]",

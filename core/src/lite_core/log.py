@@ -43,8 +43,7 @@ def configure_from_environment() -> None:
     if level == logging.DEBUG:
         import faulthandler  # not at the top: few programs need it
 
-        if not faulthandler.is_enabled():
-            with suppress(RuntimeError, ValueError, AttributeError, OSError):  # there is no standard error, or no file
-                faulthandler.enable()
+        with suppress(RuntimeError, ValueError, AttributeError, OSError):  # no standard error, or it is no file
+            faulthandler.enable()
     if trace_plugins:
         logging.getLogger("lite.plugins").setLevel(logging.DEBUG)

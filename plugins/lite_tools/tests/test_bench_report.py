@@ -93,8 +93,8 @@ def test_page_in_a_browser(browser: Browser, tmp_path: Path, scheme: str, names:
     ink = page.evaluate("getComputedStyle(document.body).color")
     brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (background, ink)]
     assert (brightness[0] > brightness[1]) == (scheme == "light")
-    fills = page.evaluate("getComputedStyle(document.querySelector('polygon.area')).fill")
-    assert fills != "rgb(0, 0, 0)"  # the style sheet applies, also under the content security policy
+    colour = page.evaluate("getComputedStyle(document.querySelector('polygon.area')).fill")
+    assert colour != "rgb(0, 0, 0)"  # the style sheet applies, also under the content security policy
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": 400, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

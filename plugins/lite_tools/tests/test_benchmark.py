@@ -117,7 +117,8 @@ def document(turns: Turns, **changes: Any) -> dict[str, Any]:
     in_ms = [[1e3 * seconds for seconds in turn] for turn in turns]
     result = {"name": "x86", "devices": ["x86"], "options": [option], "load_ms": 3.0, "compile_ms": 4.0}
     result |= {"first_run_ms": 5.0, "latencies_ms": in_ms, "latencies_under_load_ms": []}
-    found = {"schema_version": 1, "model": "m.onnx", "model_sha256": "aa", "input_types": {"x": "float32[1]"}}
+    found = {"schema_version": 1, "model": "m.onnx", "model_sha256": "aa", "options": []}
+    found["input_types"] = {"x": "float32[1]"}
     return {**found, "environment": {"processor": "A"}, "results": [result], **changes}
 
 
@@ -133,12 +134,20 @@ def test_a_planted_slowdown_is_named() -> None:
 
 def test_other_machines_models_and_options_are_said() -> None:
     before = document(noisy(1), model_sha256="bb", environment={"processor": "B"}, input_types={"x": "float32[2]"})
+    before["options"] = [{"name": "--seed", "value": "7", "origin": "command line"}]
     before["other_load"] = {"busy": 2.0, "processors": 4}
     before["results"][0]["options"] = [{"name": "threads", "value": "1", "origin": "command line"}]
     before["results"].append({**before["results"][0], "name": "host"})
     lines = compare_documents(before, document(noisy(2))).unlike
-    assert len(lines) == 6
-    parts = ("models differ", "processor: B then, A now", "2.0 of 4 processors", "inputs", "threads was 1", "host")
+    assert len(lines) == 7
+    parts = (
+        "models differ",
+        "processor: B then, A now",
+        "2.0 of 4 processors",
+        "inputs",
+        "--seed was 7",
+        "threads was 1",
+    )
     assert all(part in line for line, part in zip(lines, parts))
 
 
@@ -162,8 +171,9 @@ def test_other_files_are_refused(content: str, named: str, tmp_path: Path) -> No
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.json cannot be read"):
-        read_saved(str(tmp_path / "nowhere.json"))
+    for name, problem in (("nowhere.json", r"nowhere\.json' cannot be read"), ("", "is not a file of at most")):
+        with pytest.raises(InputError, match=problem):
+            read_saved(str(tmp_path / name))
 
 
 def test_digest_of_a_model_covers_its_weights_but_no_results(tmp_path: Path) -> None:

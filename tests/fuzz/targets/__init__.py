@@ -26,6 +26,7 @@ TARGETS = {
     "configuration": "caches:Configuration",
     "input_files": "command_inputs:InputFile",
     "arguments": "command_inputs:Arguments",
+    "measurements": "measurements:Measurement",
 }
 
 #: A target with one fault of each kind, to test the attack itself; it is attacked only by name.
@@ -42,6 +43,7 @@ INSTRUMENTED = {
     "other_caches": ("lite_core", "lite_opencl", "lite_x86"),
     "input_files": ("lite_core", "lite_tools", "numpy.lib"),
     "arguments": ("lite_core", "lite_tools", "lite_paddle", "click"),
+    "measurements": ("lite_core", "lite_tools"),
     "planted": ("fuzz.targets.planted",),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -59,30 +59,23 @@ class _HostExecutable(Observable):
         self._graph = part.graph
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        self._run(inputs, outputs, lambda node, results: None)
+        self.run_observed(inputs, outputs, scratch, None)
 
     def run_observed(
-        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer | None
     ) -> None:
-        def observe(node: Node, results: list[Array]) -> None:
-            arrays = {v: array for v, array in zip(node.outputs, results) if v is not None}
-            observer.computed(observed_arrays("host", [node.name], arrays, list(arrays)))
-            results[:] = [array if v is None else arrays[v] for v, array in zip(node.outputs, results)]
+        def starts(node: Node) -> None:
+            if observer is not None:
+                observer.starts("host", [node.name])
 
-        self._run(inputs, outputs, observe, lambda node: observer.starts("host", [node.name]))
-
-    def _run(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer],
-        observe: Callable[[Node, list[Array]], None],
-        starts: Callable[[Node], None] | None = None,
-    ) -> None:
-        def check_and_observe(node: Node, results: list[Array]) -> None:
+        def computed(node: Node, results: list[Array]) -> None:
             check_time(node.describe)
-            observe(node, results)
+            if observer is not None:
+                arrays = {v: array for v, array in zip(node.outputs, results) if v is not None}
+                observer.computed(observed_arrays("host", [node.name], arrays, list(arrays)))
+                results[:] = [array if v is None else arrays[v] for v, array in zip(node.outputs, results)]
 
-        results = evaluate_graph(self._graph, [b.data for b in inputs], observe=check_and_observe, starts=starts)
+        results = evaluate_graph(self._graph, [b.data for b in inputs], observe=computed, starts=starts)
         for buffer, result in zip(outputs, results):
             buffer.store(result)
 

@@ -11,13 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "backend_distribution",
-    "backend_distributions",
-    "command_distribution",
-    "format_distribution",
-    "format_distributions",
-]
+__all__ = ["backend_distribution", "backends", "command_distribution", "format_distribution", "format_distributions"]
 
 _FILE = Path(__file__).with_name("known_distributions.json")
 _BEGINNING = 256  # first bytes of a file that are compared
@@ -30,9 +24,9 @@ def backend_distribution(name: str) -> str | None:
     return found
 
 
-def backend_distributions() -> list[str]:
-    """Return all distributions that contain a backend."""
-    return [*_known()["backends"].values()]
+def backends() -> list[str]:
+    """Return the names of all known backends, installed or not."""
+    return [*_known()["backends"]]
 
 
 def command_distribution(name: str) -> str | None:

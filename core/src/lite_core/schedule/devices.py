@@ -14,7 +14,8 @@ from lite_core.backend import Backend, Device, Options, TakesOptions, Unavailabl
 from lite_core.checks import require
 from lite_core.errors import BackendUnavailableError, InputError
 from lite_core.plugins import PluginManager, allowed_backends, available_backends, backend_sources, left_out_backends
-from lite_core.plugins.known import backend_distribution, backend_distributions
+from lite_core.plugins.known import backend_distribution
+from lite_core.plugins.known import backends as known_backends
 from lite_core.schedule.probing import probe
 
 __all__ = ["Candidate", "Selection", "select_devices"]
@@ -116,7 +117,7 @@ def select_devices(
     notes = [line for line in log if ": LITE_BACKENDS names it" in line]
     asked_for = names != ["auto"] or [*targets] == ["host"] or "host" in re.split(r"[\s,]+", listed or "")
     if only_host and not asked_for:
-        why = f"no other backend is installed: pip install one of {_listed(backend_distributions())}"
+        why = f"no other backend is installed: {' or '.join(map(_how_to_install, known_backends()))}"
         why = why if listed is None else f"LITE_BACKENDS={listed!r} leaves out all others: correct or unset it"
         notes += [line for line in log if ": not available: " in line] or [why]
         notes = [f"everything runs on host, the slow NumPy references: {'; '.join(notes)}"]

@@ -126,11 +126,11 @@ class PartitionStep:
             scratch = run.blocks[self.scratch.arena].at(self.scratch.offset, size)
         try:
             if run.observer is not None:
-                self._run_observed(arguments, results, scratch, run.observer, run.profile)
+                self._run_observed(arguments, results, scratch, run)
             elif run.profile is None:
                 self._executable.run(arguments, results, scratch)
             else:
-                self._run_profiled(arguments, results, scratch, run.profile)
+                self._run_profiled(arguments, results, scratch, run)
         except LiteError:
             raise
         except Exception as error:
@@ -157,55 +157,35 @@ class PartitionStep:
                 return Buffer(type, memory, memory.wrap(array))
         return Buffer(type, memory, memory.allocate(type) if is_static else None)
 
-    def _run_observed(
-        self,
-        arguments: list[Buffer],
-        results: list[Buffer],
-        scratch: Buffer | None,
-        observer: Observer,
-        profile: RunProfile | None,
-    ) -> None:
-        located = _LocatedObserver(observer, self.label, self.part.name)
+    def _run_observed(self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, run: Run) -> None:
+        assert run.observer is not None
+        located = _LocatedObserver(run.observer, self.label, self.part.name)
         if isinstance(self._executable, Observable):
             start = time.perf_counter()
             self._executable.run_observed(arguments, results, scratch, located)
-            if profile is not None:
+            if run.profile is not None:
                 notes = ["observed: its kernels ran one by one, and their times include that"]
-                profile.add(self.part, self.label, time.perf_counter() - start, located.kernels, notes)
+                run.profile.add(self.part, self.label, time.perf_counter() - start, located.kernels, notes)
             return
         nodes = [node.name for node in self.part.graph.nodes]
         located.starts(self.label, nodes)
-        self._run_whole(arguments, results, scratch, observer, profile)
+        self._run_profiled(arguments, results, scratch, run)
         located.computed(observed_buffers(self.label, nodes, self.writes, results))
 
-    def _run_whole(
-        self,
-        arguments: list[Buffer],
-        results: list[Buffer],
-        scratch: Buffer | None,
-        observer: Observer,
-        profile: RunProfile | None,
-    ) -> None:
-        """Run an executable that is not observable itself."""
-        if profile is None:
-            self._executable.run(arguments, results, scratch)
-        else:
-            self._run_profiled(arguments, results, scratch, profile)
-
-    def _run_profiled(
-        self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, profile: RunProfile
-    ) -> None:
+    def _run_profiled(self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, run: Run) -> None:
+        """Run the executable, and record its times if the run is profiled."""
         executable = self._executable
         kernels: Sequence[KernelTime] = ()
         profiling = executable if isinstance(executable, ProfilesKernels) else None  # slow, so that it is not timed
         start = time.perf_counter()
-        if profiling is not None:
+        if profiling is not None and run.profile is not None:
             kernels = profiling.run_profiled(arguments, results, scratch)
         else:
             executable.run(arguments, results, scratch)
         seconds = time.perf_counter() - start
-        notes = executable.notes if isinstance(executable, HasNotes) else ()
-        profile.add(self.part, self.label, seconds, kernels, notes)
+        if run.profile is not None:
+            notes = executable.notes if isinstance(executable, HasNotes) else ()
+            run.profile.add(self.part, self.label, seconds, kernels, notes)
 
     def describe(self) -> str:
         counts = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.part.graph.op_counts().items())
@@ -218,35 +198,15 @@ class PartitionStep:
 class ControlStep(PartitionStep):
     """Step that runs a node whose sub-graphs have separate plans. Its profiled time excludes these plans."""
 
-    def _run_whole(
-        self,
-        arguments: list[Buffer],
-        results: list[Buffer],
-        scratch: Buffer | None,
-        observer: Observer,
-        profile: RunProfile | None,
-    ) -> None:
-        if profile is not None:
-            self._run_profiled(arguments, results, scratch, profile, observer)
-            return
-        assert isinstance(self._executable, ControlExecutable)
-        self._executable.run(arguments, results, scratch, observer=observer)
-
-    def _run_profiled(
-        self,
-        arguments: list[Buffer],
-        results: list[Buffer],
-        scratch: Buffer | None,
-        profile: RunProfile,
-        observer: Observer | None = None,
-    ) -> None:
+    def _run_profiled(self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, run: Run) -> None:
         executable = self.compiled.executable
         assert isinstance(executable, ControlExecutable)
-        inside = RunProfile()
+        inside = None if run.profile is None else RunProfile()
         start = time.perf_counter()
-        executable.run(arguments, results, scratch, inside, observer)
-        profile.add(self.part, self.label, time.perf_counter() - start - inside.accounted_seconds(), ())
-        profile.add_repeated(inside)
+        executable.run(arguments, results, scratch, inside, run.observer)
+        if run.profile is not None and inside is not None:
+            run.profile.add(self.part, self.label, time.perf_counter() - start - inside.accounted_seconds(), ())
+            run.profile.add_repeated(inside)
 
     def describe(self) -> str:
         node = self.part.graph.nodes[0]

@@ -22,22 +22,24 @@ def shortfalls(placement: Placement, precision: Precision) -> list[str]:
         precision: the precision that the user allows for every node.
     """
     nodes = [a for i, outer in enumerate(placement.assignments) for a in placement.bodies.get(i, (outer,))]
-    refused = Counter((a.op, *a.refusals[0]) for a in nodes if a.device == "host" and a.refusals)
+    devices = {candidate.device.label: candidate.device for candidate in placement.candidates}
+    refused: Counter[tuple[str, str, str]] = Counter()
+    computed: dict[str, Counter[tuple[str, str]]] = {}
+    for node in nodes:
+        if node.device == "host" and node.refusals:
+            refuser, reason = node.refusals[0]
+            refused[node.op, refuser, reason] += 1
+        asked = precision.of_node(node.node)
+        used = devices[node.device].details.get(asked, "the model's types")
+        if asked != "float32" and not used.startswith(asked):
+            computed.setdefault(asked, Counter())[node.device, used] += 1
     lines = []
     if refused:
-        shown = [f"{n} x {op} ({device}: {why})" for (op, device, why), n in refused.most_common(_MOST_SHOWN)]
-        more = ["others"] if len(refused) > _MOST_SHOWN else []
-        lines.append(
-            f"{sum(refused.values())} of {len(nodes)} nodes run on host, the slow NumPy references: "
-            f"{'; '.join(shown + more)}. `lite check MODEL` lists them, `lite backends` what else could be named"
-        )
-    devices = {candidate.device.label: candidate.device for candidate in placement.candidates}
-    computed: dict[str, Counter[tuple[str, str]]] = {}
-    for assignment in nodes:
-        asked = precision.of_node(assignment.node)
-        used = devices[assignment.device].details.get(asked, "the model's types")
-        if asked != "float32" and not used.startswith(asked):
-            computed.setdefault(asked, Counter())[assignment.device, used] += 1
+        told = [f"{n} x {op} ({device}: {why})" for (op, device, why), n in refused.most_common(_MOST_SHOWN)]
+        told += [f"{len(refused) - _MOST_SHOWN} more"] if len(refused) > _MOST_SHOWN else []
+        count = f"{sum(refused.values())} of {len(nodes)} nodes run on host, the slow NumPy references"
+        advice = "`lite check MODEL` lists them, `lite backends` the backends that could be named beside"
+        lines.append(f"{count}: {'; '.join(told)}. {advice}")
     for asked, counts in computed.items():
         told = [f"{device} computes {n} of {len(nodes)} nodes in {used}" for (device, used), n in counts.items()]
         lines.append(f"precision {asked} was asked for, but {'; '.join(told)}")

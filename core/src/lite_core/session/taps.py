@@ -6,11 +6,12 @@
     session = lite.load("model.onnx", taps={"conv_*": lite.print_tap})         # a line for each on standard error
     session.run(inputs, outputs=["relu_7"])                                    # returns only this value
 
-A pattern names values, or nodes and thereby all their results; ``before:`` precedes a pattern of nodes whose inputs are
-meant, except for constants. Kernels, fusion, precision and outputs are those of a run without taps. A value that exists
-only inside a kernel, because the backend fused nodes, is computed in addition: its nodes run one by one on the same
-device, from what the run left in memory. :attr:`lite_core.Session.notes` names such values. The first run that meets
-some is repeated, to read what they are computed from.
+A pattern names values, or nodes and thereby all their results; a node also has its name in the model that was read.
+``before:`` precedes a pattern of nodes whose inputs are meant, except for constants. Kernels, fusion, precision and
+outputs are those of a run without taps. A value that exists only inside a kernel, because the backend fused nodes, is
+computed in addition: its nodes run one by one on the same device, from what the run left in memory.
+:attr:`lite_core.Session.notes` names such values. The first run that meets some is repeated, to read what they are
+computed from.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 
 from lite_core.checks import require
 from lite_core.container import ModelFile
-from lite_core.ir import Graph
+from lite_core.ir import Graph, Node
 from lite_core.observing import Observed, Observer
 from lite_core.ops.infer import infer_graph
 from lite_core.schedule import Plan, cut
@@ -149,19 +150,27 @@ class TappedRuns:
         found: dict[str, None] = {}
         for pattern in patterns:
             bare = pattern.removeprefix("before:")
-            nodes = [node for node in self._nodes if node.name == bare or fnmatchcase(node.name, bare)]
-            names = [n for n in self._names if bare == pattern and (n == bare or fnmatchcase(n, bare))]
+            nodes = [node for node in self._nodes if any(map(partial(_matches, bare), _names_of(node)))]
+            names = [name for name in self._names if bare == pattern and _matches(bare, name)]
             ends = [value for node in nodes for value in (node.outputs if bare == pattern else node.inputs)]
             names += [value.name for value in ends if value is not None and value.name in self._names]
             if not names:
                 problem = f"{argument} names {pattern!r}, but no value or node of the optimized graph has"
-                raise unknown_name(problem, bare, [*self._names, *(node.name for node in self._nodes)])
+                raise unknown_name(problem, bare, [*self._names, *(n for node in self._nodes for n in _names_of(node))])
             found.update(dict.fromkeys(names))
         return [*found]
 
 
 def _has_names(given: object) -> bool:
     return isinstance(given, (Mapping, Sequence)) and not isinstance(given, str) and {type(n) for n in given} <= {str}
+
+
+def _names_of(node: Node) -> tuple[str, ...]:
+    return (node.name, node.origin.name) if node.origin else (node.name,)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
 
 
 class _Collector:

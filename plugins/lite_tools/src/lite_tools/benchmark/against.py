@@ -83,8 +83,7 @@ def compare_documents(before: Mapping[str, Any], after: Mapping[str, Any]) -> Co
             then, now = ([time for turn in results[name][key] for time in turn] for results in (old, new))
             if then and now:
                 rows.append(Row(name, figure, median(then), median(now), change_of_median(then, now)))
-        pairs = {key: (old[name].get(key), new[name].get(key)) for key in _ONCE}
-        once[name] = {key: pair for key, pair in pairs.items() if all(isinstance(v, (int, float)) for v in pair)}
+        once[name] = {key: (old[name][key], new[name][key]) for key in _ONCE}
     return Comparison(_unlike(before, after, old, new), rows, once)
 
 
@@ -106,16 +105,24 @@ def _unlike(
     then, now = before.get("input_types"), after.get("input_types")
     if then != now:
         lines.append(f"inputs: {_text(then)} then, {_text(now)} now")
+    lines += _changed_options("", before.get("options", []), after.get("options", []))
     for name in (name for name in new if name in old):
-        then, now = ({o["name"]: o["value"] for o in result["options"]} for result in (old[name], new[name]))
-        for option in dict.fromkeys((*then, *now)):
-            if then.get(option) != now.get(option):
-                lines.append(f"{name}: {option} was {then.get(option, 'not set')}, is {now.get(option, 'not set')}")
+        lines += _changed_options(f"{name}: ", old[name]["options"], new[name]["options"])
         devices = [_text(result.get("devices")) for result in (old[name], new[name])]
         if devices[0] != devices[1]:
             lines.append(f"{name}: ran on {devices[0]} then, on {devices[1]} now")
     lines += [f"{name}: only measured then" for name in old if name not in new]
     return lines + [f"{name}: only measured now" for name in new if name not in old]
+
+
+def _changed_options(prefix: str, before: list[dict[str, str]], after: list[dict[str, str]]) -> list[str]:
+    """Return a line for each option whose value differs."""
+    then, now = ({option["name"]: option["value"] for option in options} for options in (before, after))
+    return [
+        f"{prefix}{name} was {then.get(name, 'not set')}, is {now.get(name, 'not set')}"
+        for name in dict.fromkeys((*then, *now))
+        if then.get(name) != now.get(name)
+    ]
 
 
 def _text(value: Any) -> str:

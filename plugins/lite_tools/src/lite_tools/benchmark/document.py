@@ -99,14 +99,14 @@ def flat_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def code_text(result: Mapping[str, Any]) -> str:
-    """Return where the compiled code of a result came from, in words."""
+    """Return where the plan and the kernels of a result came from, in words."""
     counted = [
         f"{backend}: {counts['found']} kernels found, {counts['compiled']} compiled"
         + (f" in {counts['compile_ms']:.0f} ms" if counts["compiled"] else "")
         for backend, counts in result["kernels"].items()
         if counts["found"] or counts["compiled"]
     ]
-    return "; ".join(["from the .lite file" if result["code_from"] == "file" else "compiled here", *counted])
+    return "; ".join(["plan from the .lite file" if result["code_from"] == "file" else "plan made here", *counted])
 
 
 def _origin_of_code(session: Session, shapes: Mapping[str, tuple[int, ...]]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from lite_tools.benchmark.document import SCHEMA_VERSION
 __all__ = ["read_saved"]
 
 _MOST_BYTES = 1 << 28
+_LARGEST = 1e12
+_TIMES = ("load_ms", "compile_ms", "first_run_ms")
 
 
 def read_saved(path: str) -> dict[str, Any]:
@@ -23,12 +26,14 @@ def read_saved(path: str) -> dict[str, Any]:
     """
     again = "write it with `lite bench MODEL --save FILE`"
     try:
-        file = Path(path)
-        if file.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path}: a measurement has at most {_MOST_BYTES >> 20} MiB, this file has more; {again}")
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}; {again}") from None
+        state = os.stat(path)
+        content = Path(path).read_bytes() if stat.S_ISREG(state.st_mode) and state.st_size <= _MOST_BYTES else None
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
+        raise InputError(f"{path!r} cannot be read: {getattr(error, 'strerror', None) or error}; {again}") from None
+    if content is None:
+        raise InputError(f"{path!r} is not a file of at most {_MOST_BYTES >> 20} MiB; {again}")
+    try:
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a saved measurement, because it is not JSON: {error}; {again}") from None
     problem = _problem(document)
@@ -48,30 +53,40 @@ def _problem(document: Any) -> str:
         if not isinstance(document.get(key), kind):
             return f"{key!r} must be of type {kind.__name__}"
     load = document.get("other_load")
-    if load is not None and not (isinstance(load, dict) and {*load} == {"busy", "processors"} and _are_numbers(load)):
+    if load is not None and not (isinstance(load, dict) and {*load} == {"busy", "processors"} and _all_numbers(load)):
         return "'other_load' must have the numbers 'busy' and 'processors'"
+    if not _are_options(document.get("options")):
+        return "'options' must be a list of name, value and origin"
     for number, result in enumerate(document["results"]):
         if not isinstance(result, dict) or not isinstance(result.get("name"), str):
             return f"result {number} has no name"
         for key in ("latencies_ms", "latencies_under_load_ms"):
             if not _is_turns(result.get(key)):
                 return f"{key!r} of result {result['name']!r} must be lists of times in lists"
-        if not isinstance(result.get("options"), list) or not all(_is_option(o) for o in result["options"]):
-            return f"'options' of result {result['name']!r} must be a list of options with name and value"
+        if not _all_numbers({key: result.get(key) for key in _TIMES}):
+            return f"{', '.join(_TIMES)} of result {result['name']!r} must be times"
+        if not _are_options(result.get("options")):
+            return f"'options' of result {result['name']!r} must be a list of name, value and origin"
     return ""
 
 
 def _is_turns(turns: Any) -> bool:
-    return isinstance(turns, list) and all(isinstance(t, list) and all(map(_is_time, t)) for t in turns)
+    return isinstance(turns, list) and all(
+        isinstance(t, list) and all(_is_number(n) and n > 0 for n in t) for t in turns
+    )
 
 
-def _is_time(number: Any) -> bool:
-    return type(number) in (int, float) and 0 < number < 1e12 and math.isfinite(number)
+def _all_numbers(values: dict[str, Any]) -> bool:
+    return all(map(_is_number, values.values()))
 
 
-def _are_numbers(values: dict[str, Any]) -> bool:
-    return all(type(value) in (int, float) and math.isfinite(value) for value in values.values())
+def _is_number(value: Any) -> bool:
+    """Return True for a number of a size that occurs; a JSON file may also contain NaN and integers of any length."""
+    return type(value) in (int, float) and 0 <= value < _LARGEST
 
 
-def _is_option(option: Any) -> bool:
-    return isinstance(option, dict) and all(isinstance(option.get(key), str) for key in ("name", "value", "origin"))
+def _are_options(options: Any) -> bool:
+    return isinstance(options, list) and all(
+        isinstance(option, dict) and all(isinstance(option.get(key), str) for key in ("name", "value", "origin"))
+        for option in options
+    )

@@ -1,4 +1,4 @@
-"""What to type after a bisection: the next command, and how to live with the fault until it is cured."""
+"""Advice after a bisection: the command to type next, and how to live with the fault until it is cured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Request", "next_command", "workaround"]
 
 
 class Request(NamedTuple):
-    """What a bisection was asked for; see the options of ``lite bisect``.
+    """The request for a bisection; see the options of ``lite bisect``.
 
     ``others`` are words of the command line that every command takes: options of the reader and of backends.
     """

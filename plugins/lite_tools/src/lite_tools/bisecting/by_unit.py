@@ -82,7 +82,7 @@ class _Bisection:
         criterion = criterion_of(expected)
         trials = trials_of(criterion)
         trials.starts("a")
-        first = criterion.judge(expected, {})
+        first = trials.judged_outputs("a", expected)
         if first.verdict != GOOD:
             raise InputError(f"a itself does not meet the criterion ({first.reason}): name an --a that does")
         again = trials.judged_now("a again", lambda: self._outputs(()))
@@ -151,19 +151,19 @@ class _Bisection:
         )
         return replace(findings, precision=precision, verified=verified)
 
-    def _culprit(self, unit: Unit, kernels: Mapping[str, str]) -> Culprit:
+    def _culprit(self, unit: Unit, kernels: Mapping[str, Sequence[str]]) -> Culprit:
         if self._by == "backend":
             nodes = [node for node in self._mixture.graph.nodes if node.name in unit.nodes]
             ops = list(dict.fromkeys(node.qualified_op for node in nodes))
             more = [f"{len(ops) - _MOST_LISTED} more"] if len(ops) > _MOST_LISTED else []
             return Culprit(unit.label, device_b=unit.label, details=(f"{len(nodes)} nodes", *ops[:_MOST_LISTED], *more))
         node = self._mixture.node(unit.label)
-        kernel = next((kernels[name] for name in (unit.label, *sorted(unit.nodes)) if name in kernels), "")
+        kernel = next((", ".join(kernels[name]) for name in (unit.label, *sorted(unit.nodes)) if name in kernels), "")
         return Culprit(
             unit.label, node.qualified_op, str(node.origin or ""), *self._mixture.devices(unit.label), kernel
         )
 
-    def _kernels(self, trials: Trials, on_b: Collection[str]) -> dict[str, str]:
+    def _kernels(self, trials: Trials, on_b: Collection[str]) -> dict[str, list[str]]:
         """Return the kernels that compute the culprits, by the names of the nodes."""
         trials.starts("the kernels of the culprits")
         observer = _Kernels()
@@ -185,13 +185,16 @@ class _Bisection:
 
 
 class _Kernels:
-    """Collects the kernel of each node."""
+    """Collects the kernels of each node."""
 
     def __init__(self) -> None:
-        self.found: dict[str, str] = {}
+        self.found: dict[str, list[str]] = {}
 
     def starts(self, kernel: str, nodes: Sequence[str]) -> None:
-        self.found.update(dict.fromkeys(nodes, kernel))
+        for node in nodes:
+            kernels = self.found.setdefault(node, [])
+            if kernel not in kernels:
+                kernels.append(kernel)
 
     def computed(self, results: Observed) -> None:
         """Receive results, which are not looked at."""

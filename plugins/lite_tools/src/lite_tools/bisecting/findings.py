@@ -23,7 +23,7 @@ class Culprit:
         origin: operator and name of a node in the model that was read.
         device_a: the device that runs it on the trusted side.
         device_b: the device that runs it on the other side.
-        kernel: the kernel that computes it there, if the backend shows its kernels.
+        kernel: the kernels that compute it there, if the backend shows them.
         details: what else is known: the nodes of a device, or those that a pass changed.
     """
 

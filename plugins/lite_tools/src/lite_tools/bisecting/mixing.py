@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lite_core.backend import Options
+from lite_core.backend import Options, Partition
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Node
 from lite_core.memory import ScratchPool
-from lite_core.schedule import Candidate, PlacedPartition, Placement, Plan, split
+from lite_core.schedule import Candidate, Placement, Plan, split
 from lite_core.schedule.compile import CompiledPartition, compile_partition
-from lite_core.schedule.control import PlanBody
+from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.costs import Costs
 from lite_core.schedule.islands import merge_islands
-from lite_core.schedule.partition import PartitionIdentities
 from lite_core.schedule.placement import place_nodes
 from lite_core.schedule.planner import Planner, decide_branches
 from lite_core.session import Session
 
 __all__ = ["Mixture", "Unit"]
-
-#: Compiled partitions that are kept: those of the latest plans, in which later plans find theirs.
-_MOST_KEPT = 64
 
 
 class Unit(NamedTuple):
@@ -79,8 +74,9 @@ class Mixture:
             raise InputError("the two configurations run different graphs: load both from the same ready graph")
         self._options = a.planner.options
         self._a, self._b = (_Side.of(session, plan, self._options) for session, plan in zip((a, b), plans))
-        self._costs, self._identities, self._pool = Costs(), PartitionIdentities(), ScratchPool()
-        self._kept: OrderedDict[tuple[object, ...], CompiledPartition] = OrderedDict()
+        self._costs, self._pool = Costs(), ScratchPool()
+        #: The partitions of the latest plan, in which the next one finds its own. More would take too much memory.
+        self._kept = {_partition_key(c.part, c.candidate): c for c in plans[0].compiled if not _is_control(c)}
         #: Units whose nodes the two sessions run differently, in the order of the graph.
         self.units = self._find_units()
 
@@ -111,20 +107,14 @@ class Mixture:
 
         placement = _mixed(graph, placements, on_b)
         is_whole = graph is self.graph
-        parts = split(graph, placement, prefix, self._identities if is_whole else None)
-        compiled = [self._compiled(part, plan_body, may_keep=is_whole and not part.is_control) for part in parts]
+        compiled = [
+            (self._kept.get(_partition_key(part.partition, part.candidate)) if is_whole else None)
+            or compile_partition(part, self._options, plan_body)
+            for part in split(graph, placement, prefix)
+        ]
+        if is_whole:
+            self._kept = {_partition_key(c.part, c.candidate): c for c in compiled if not _is_control(c)}
         return Plan(graph, placement, compiled, self._pool)
-
-    def _compiled(self, placed: PlacedPartition, plan_body: PlanBody, may_keep: bool) -> CompiledPartition:
-        part = placed.partition.graph
-        candidate, names = placed.candidate, tuple(id(node) for node in part.nodes)
-        key = (candidate.device.label, *candidate.changes.items(), *names, *(value.name for value in part.outputs))
-        compiled = self._kept.pop(key, None) or compile_partition(placed, self._options, plan_body)
-        if may_keep:
-            self._kept[key] = compiled
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        return compiled
 
     def _find_units(self) -> list[Unit]:
         a, b = self._a.placement, self._b.placement
@@ -169,6 +159,16 @@ def _mixed(graph: Graph, placements: tuple[Placement, Placement], on_b: frozense
 def _key(candidate: Candidate) -> object:
     """Return what two candidates must share to be the same: their devices may state speeds measured at two times."""
     return candidate.device.label, repr(sorted(candidate.changes.items())), repr(candidate.own_options)
+
+
+def _partition_key(part: Partition, candidate: Candidate) -> object:
+    """Return what two partitions of the same graph must share to be the same."""
+    return _key(candidate), tuple(map(id, part.graph.nodes)), tuple(value.name for value in part.graph.outputs)
+
+
+def _is_control(compiled: CompiledPartition) -> bool:
+    """Return True for a control node, whose bodies run on the sides of their own plans."""
+    return isinstance(compiled.executable, ControlExecutable)
 
 
 def _label(placement: Placement, number: int) -> str:

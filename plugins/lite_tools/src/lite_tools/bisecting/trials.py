@@ -67,7 +67,6 @@ class Trials:
         """
         self.starts(what)
         judgement = Judgement(GOOD)
-        about = {**self._about, "LITE_BISECT_RUN": str(self.runs), "LITE_BISECT_WHAT": what}
         for _ in range(self._repeat):
             try:
                 outputs = run()
@@ -75,10 +74,19 @@ class Trials:
                 raise
             except LiteError as error:
                 return Judgement(FAILS, str(error))
-            judgement = self.criterion.judge(outputs, about)
+            judgement = self.judged_outputs(what, outputs)
             if judgement.verdict == WRONG:
                 break
         return judgement
+
+    def judged_outputs(self, what: str, outputs: Outputs) -> Judgement:
+        """Judge the outputs of the latest run.
+
+        Raises:
+            InputError: a check that the user wrote failed.
+        """
+        about = {**self._about, "LITE_BISECT_RUN": str(self.runs), "LITE_BISECT_WHAT": what}
+        return self.criterion.judge(outputs, about)
 
     def starts(self, what: str) -> None:
         """Count a run, and report it."""

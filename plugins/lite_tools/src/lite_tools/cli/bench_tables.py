@@ -37,7 +37,7 @@ def _print_devices(document: Mapping[str, Any]) -> None:
     for result in document["results"]:
         nodes = ", ".join(f"{count} on {device}" for device, count in result["nodes"].items())
         rows.append((result["name"], nodes, code_text(result)))
-    table(("backend", "nodes", "compiled code"), rows)
+    table(("backend", "nodes", "plan and kernels"), rows)
     refusals = dict.fromkeys(
         (each["nodes"], each["op"], each["device"], each["refused_by"], each["reason"])
         for result in document["results"]
@@ -52,31 +52,34 @@ def _print_devices(document: Mapping[str, Any]) -> None:
 
 def _print_phases(document: Mapping[str, Any]) -> None:
     results = document["results"]
+    times = [(r["name"], *(_ms(r[key]) for key in ("load_ms", "compile_ms", "first_run_ms"))) for r in results]
+    table(("backend", "load", "compile", "first run"), times, title="phases, in ms")
+    console.print()
     phases = [phase for phase in _PEAKS if any(phase in r["peak_rss_mib"] for r in results)]
-    heads = ("backend", "load ms", "compile ms", "first run ms", "MiB before", *(p.replace("_", " ") for p in phases))
-    rows = []
-    for r in results:
-        times = (f"{r[key]:.1f}" for key in ("load_ms", "compile_ms", "first_run_ms"))
-        rows.append((r["name"], *times, _mib(r["rss_before_mib"]), *(_mib(r["peak_rss_mib"].get(p)) for p in phases)))
-    table(heads, rows, title="phases: time, and peak resident memory of the process in MiB")
+    peaks = [
+        (r["name"], _mib(r["rss_before_mib"]), *(_mib(r["peak_rss_mib"].get(phase)) for phase in phases))
+        for r in results
+    ]
+    heads = ("backend", "before", *(phase.replace("_", " ") for phase in phases))
+    table(heads, peaks, title="peak resident memory of the process, in MiB")
     console.print()
 
 
 def _print_latencies(document: Mapping[str, Any]) -> None:
-    results, rows = document["results"], []
-    for result in results:
-        ratio = f"{result['latency_p50_ms'] / results[0]['latency_p50_ms']:.2f}"
-        rows.append((result["name"], *_figures(result), ratio))
-        loaded = result["under_load"]
-        if loaded:
-            rows.append((f"  {loaded['concurrent']} at once", *_figures(loaded), ""))
-    heads = ("backend", *_STATISTICS, "runs", "runs/s", "relative")
-    table(heads, rows, title="latency in ms, relative: ratio of medians to the first")
-
-
-def _figures(figures: Mapping[str, Any]) -> tuple[str, ...]:
-    times = (_ms(figures[f"latency_{name}_ms"]) for name in _STATISTICS)
-    return (*times, str(figures["runs"]), f"{figures['throughput_per_second']:.4g}")
+    latencies: list[tuple[str, ...]] = []
+    rates: list[tuple[str, ...]] = []
+    first_median = document["results"][0]["latency_p50_ms"]
+    for result in document["results"]:
+        measured = [(result["name"], result, f"{result['latency_p50_ms'] / first_median:.2f}")]
+        if loaded := result["under_load"]:
+            measured.append((f"  {loaded['concurrent']} at once", loaded, ""))
+        for name, figures, ratio in measured:
+            latencies.append((name, *(_ms(figures[f"latency_{key}_ms"]) for key in _STATISTICS)))
+            rates.append((name, str(figures["runs"]), f"{figures['throughput_per_second']:.4g}", ratio))
+    table(("backend", *_STATISTICS), latencies, title="latency, in ms")
+    console.print()
+    table(("backend", "runs", "runs per second", "median / median of the first"), rates)
+    console.print()
 
 
 def _print_changes(found: Mapping[str, Any]) -> None:
@@ -97,7 +100,8 @@ def _print_changes(found: Mapping[str, Any]) -> None:
 
 
 def _ms(value: float) -> str:
-    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+    """Format milliseconds with three digits: more would be noise, and a table has to fit into 80 columns."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _mib(value: float | None) -> str:

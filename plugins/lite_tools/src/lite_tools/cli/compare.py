@@ -112,7 +112,7 @@ def command(
     reader: dict[str, Any],
     as_json: bool,
 ) -> None:
-    r"""Find the first step of MODEL at which side b truly differs from side a.
+    """Find the first step of MODEL at which side b truly differs from side a.
 
     Every result of side b is compared twice: computed from side a's results (the error of this step alone), and
     computed on its own (with the errors of all steps before it). Steps that differ by more than rounding usually does
@@ -120,15 +120,15 @@ def command(
     and a script that repeats the fault is written.
 
     \b
-    lite compare MODEL --b opencl                      against the references of the backend host
+    lite compare MODEL --b opencl                  against the backend host
     lite compare MODEL --a x86 --b opencl --html c.html
-    lite compare MODEL --a x86 --b x86 --runs 50       races
-    lite compare MODEL.lite --a-model MODEL.onnx       a converted file against its source
-    lite compare MODEL --a arm --save a.npz            on one machine,
-    lite compare MODEL --b opencl --load a.npz         on another
+    lite compare MODEL --a x86 --b x86 --runs 50   races
+    lite compare MODEL.lite --a-model MODEL.onnx   a file and its source
+    lite compare MODEL --a arm --save a.npz        on one machine,
+    lite compare MODEL --b opencl --load a.npz     on another
 
     Exit code 0 if they agree, 1 if they differ, 4 if nothing could be compared.
-    """
+    """  # noqa: D301 - \b keeps click from wrapping the lines
     if loaded and (backend_a or a_model or a_threads or a_precision or a_no_passes or inputs or shapes or save):
         raise click.UsageError("--load brings side a and the inputs: leave out --a..., --input, --shape and --save")
     if save and backend_b:

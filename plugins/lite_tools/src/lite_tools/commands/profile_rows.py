@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from lite_core.schedule.profile import KernelRecord
 from lite_core.session import RunProfile
 
 __all__ = ["UNACCOUNTED", "OperatorRow", "operator_rows", "unaccounted_seconds"]
@@ -37,7 +38,10 @@ def operator_rows(profile: RunProfile) -> list[OperatorRow]:
     A partition whose backend does not measure kernels has only the row of the unaccounted time. That time is negative
     if the kernels were measured by another clock, which gave them more time than the partition took.
     """
-    return [row for part in profile.partitions for row in _rows_of(profile, part.partition, part.seconds)]
+    kernels: dict[str, list[KernelRecord]] = {}
+    for kernel in profile.kernels:
+        kernels.setdefault(kernel.partition, []).append(kernel)
+    return [row for p in profile.partitions for row in _rows_of(p.partition, p.seconds, kernels.get(p.partition, []))]
 
 
 def unaccounted_seconds(profile: RunProfile) -> float:
@@ -45,12 +49,11 @@ def unaccounted_seconds(profile: RunProfile) -> float:
     return profile.seconds - profile.accounted_seconds()
 
 
-def _rows_of(profile: RunProfile, partition: str, whole: float) -> Iterator[OperatorRow]:
+def _rows_of(partition: str, whole: float, kernels: Iterable[KernelRecord]) -> Iterator[OperatorRow]:
     totals: dict[str, tuple[int, float]] = {}
-    for kernel in profile.kernels:
-        if kernel.partition == partition:
-            count, seconds = totals.get(kernel.op, (0, 0.0))
-            totals[kernel.op] = (count + 1, seconds + kernel.seconds)
+    for kernel in kernels:
+        count, seconds = totals.get(kernel.op, (0, 0.0))
+        totals[kernel.op] = (count + 1, seconds + kernel.seconds)
     rest = whole - sum(seconds for _, seconds in totals.values())
     for op, (count, seconds) in sorted(totals.items(), key=lambda item: -item[1][1]):
         yield OperatorRow(partition, op, count, seconds, _share(seconds, whole))

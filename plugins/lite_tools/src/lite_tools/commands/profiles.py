@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lite_core.session import RunProfile
 from lite_tools.commands.printing import console, table
-from lite_tools.commands.profile_rows import UNACCOUNTED, operator_rows, unaccounted_seconds
+from lite_tools.commands.profile_rows import UNACCOUNTED, OperatorRow, operator_rows, unaccounted_seconds
 
 __all__ = ["print_profile"]
 
@@ -48,14 +48,16 @@ def _print_kernels(profile: RunProfile) -> None:
 def _print_operators(profile: RunProfile) -> None:
     """Print the operators of the partitions whose kernels were measured, with the sum of each partition."""
     measured = {kernel.partition for kernel in profile.kernels}
+    own: dict[str, list[OperatorRow]] = {}
+    for row in operator_rows(profile):
+        own.setdefault(row.partition, []).append(row)
     rows: list[tuple[object, ...]] = []
-    for part in (part for part in profile.partitions if part.partition in measured):
-        own = [row for row in operator_rows(profile) if row.partition == part.partition]
-        name = part.partition
-        for row in own:
-            rows.append((name, row.op, row.kernels or "", _milliseconds(row.seconds), f"{row.share:.1%}"))
-            name = ""
-        rows.append(("", "sum", sum(row.kernels for row in own), _milliseconds(part.seconds), "100.0%"))
+    for name, parts in ((name, parts) for name, parts in own.items() if name in measured):
+        for number, row in enumerate(parts):
+            shown = "" if number else name
+            rows.append((shown, row.op, row.kernels or "", _milliseconds(row.seconds), f"{row.share:.1%}"))
+        whole = sum(row.seconds for row in parts)
+        rows.append(("", "sum", sum(row.kernels for row in parts), _milliseconds(whole), "100.0%"))
     table(("partition", "op", "kernels", "ms", "of partition"), rows)
     console.print()
 

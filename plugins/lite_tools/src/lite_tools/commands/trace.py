@@ -51,13 +51,16 @@ def trace_document(profile: RunProfile, plan: Plan, model: str) -> dict[str, Any
     for name, track in tracks.items():
         events.append(_metadata("thread_name", track, {"name": name}))
         events.append(_metadata("thread_sort_index", track, {"sort_index": track}))
+    kernels: dict[str, list[KernelRecord]] = {}
+    for kernel in profile.kernels:
+        kernels.setdefault(kernel.partition, []).append(kernel)
     start = 0.0
     for record in _in_order(profile, plan):
         if isinstance(record, CopyTime):
             events.append(_copy(record, start, tracks[_COPIES]))
             start += record.seconds
         else:
-            own = list(_kernels(profile.kernels, record, start, tracks[record.device]))
+            own = list(_kernels(kernels.get(record.partition, []), start, tracks[record.device]))
             taken = max([record.seconds, sum(event["dur"] for event in own) * 1e-6])
             events += [_partition(record, start, taken, tracks[record.device]), *own]
             start += taken
@@ -96,20 +99,17 @@ def _in_order(profile: RunProfile, plan: Plan) -> Iterator[PartitionTime | CopyT
     yield from copies
 
 
-def _kernels(
-    kernels: Iterable[KernelRecord], part: PartitionTime, start: float, track: int
-) -> Iterator[dict[str, Any]]:
+def _kernels(kernels: Iterable[KernelRecord], start: float, track: int) -> Iterator[dict[str, Any]]:
     for kernel in kernels:
-        if kernel.partition == part.partition:
-            arguments: dict[str, Any] = {"op": kernel.op, "nodes": list(kernel.nodes)}
-            if kernel.flops:
-                arguments |= {"flops": kernel.flops, "gflops_per_second": _rate(kernel.flops, kernel.seconds)}
-            if kernel.bytes:
-                arguments |= {"bytes": kernel.bytes, "gigabytes_per_second": _rate(kernel.bytes, kernel.seconds)}
-            if kernel.peak_share is not None:
-                arguments["share_of_peak"] = kernel.peak_share
-            yield _complete(kernel.kernel, "kernel", start, kernel.seconds, track, arguments)
-            start += kernel.seconds
+        arguments: dict[str, Any] = {"op": kernel.op, "nodes": list(kernel.nodes)}
+        if kernel.flops:
+            arguments |= {"flops": kernel.flops, "gflops_per_second": _rate(kernel.flops, kernel.seconds)}
+        if kernel.bytes:
+            arguments |= {"bytes": kernel.bytes, "gigabytes_per_second": _rate(kernel.bytes, kernel.seconds)}
+        if kernel.peak_share is not None:
+            arguments["share_of_peak"] = kernel.peak_share
+        yield _complete(kernel.kernel, "kernel", start, kernel.seconds, track, arguments)
+        start += kernel.seconds
 
 
 def _partition(part: PartitionTime, start: float, seconds: float, track: int) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def _no_errors(flat: Array, shape: tuple[int, ...], is_float: bool) -> Errors:
 
 @dataclass(slots=True)
 class _Sums:
-    """What the blocks of two arrays add up to. ``worst`` is the greatest difference, at the flat index ``worst_at``."""
+    """Sums over the blocks of two arrays. ``worst`` is the greatest difference, at the flat index ``worst_at``."""
 
     worst: float = 0.0
     worst_at: int = 0

@@ -10,7 +10,7 @@ import numpy as np
 from lite_core.errors import LiteError
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.schedule import Placement, Plan, make_plan
+from lite_core.schedule import Plan
 from lite_tools.comparing.regions import Region
 from lite_tools.comparing.sides import Side
 from lite_tools.comparing.values import Key
@@ -70,14 +70,8 @@ def region_alone(side: Side, region: Region, arrays: Mapping[str, Array]) -> Alo
     graph = graph_of(region.nodes, region, arrays)
     positions = {id(node): index for index, node in enumerate(plan.graph.nodes)}
     chosen = [positions[id(node)] for node in region.nodes]
-    placement = Placement(
-        plan.placement.candidates,
-        tuple(plan.placement.choice[index] for index in chosen),
-        tuple(plan.placement.assignments[index] for index in chosen),
-    )
-    planner = side.session.planner
     try:
-        own = make_plan(graph, placement, planner.options, planner.pool, planner.plan_body, apart=True)
+        own = side.session.planner.plan_apart(graph, plan.placement, chosen)
         results = evaluate_graph(graph, [arrays[value.name] for value in graph.inputs])
     except LiteError:
         return None

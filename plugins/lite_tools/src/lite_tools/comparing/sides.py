@@ -10,7 +10,7 @@ import numpy as np
 
 from lite_core.observing import Observable
 from lite_core.ops.infer import infer_graph
-from lite_core.schedule import Plan, make_plan
+from lite_core.schedule import Plan
 from lite_core.schedule.control import ControlExecutable
 from lite_core.session import Session
 from lite_tools.precisions import precisions_in
@@ -89,5 +89,4 @@ class Side:
 def _apart(session: Session, plan: Plan) -> Plan:
     graph = plan.graph.copy()
     infer_graph(graph, {value.name: value.type for value in graph.inputs})  # a restored plan knows few types
-    planner = session.planner
-    return make_plan(graph, plan.placement, planner.options, planner.pool, planner.plan_body, apart=True)
+    return session.planner.plan_apart(graph, plan.placement, range(len(graph.nodes)))

@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 
 #: Rows with the greatest errors that are shown, and rows before and after the one that diverges.
 _MOST_SHOWN, _AROUND = 10, 2
-_NAME_WIDTH, _OP_WIDTH = 24, 14
+_NAME_WIDTH, _OP_WIDTH = 20, 12
 
 
 def wanted_rows(report: Mapping[str, Any], every: bool = False) -> list[Row]:
@@ -35,16 +35,16 @@ def wanted_rows(report: Mapping[str, Any], every: bool = False) -> list[Row]:
 def table_rows(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the headers and the cells of a table that fits 80 columns.
 
-    *local* is the error of the step with true inputs, *accumulated* that of the run on its own, both relative to the
+    *local* is the error of the step with true inputs, *accum.* that of the run on its own, both relative to the
     result's largest element; *noise* is the local error in noise floors, where it was compared with float64.
     """
-    headers = ("#", "result", "operators", "local", "accumulated", "noise", "")
+    headers = ("#", "result", "operators", "local", "accum.", "noise", "")
     return headers, [_cells(row) for row in rows]
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     noise = row["noise"]
-    ratio = f"{noise['b'] / noise['floor']:.2g}x" if noise and noise["floor"] else ""
+    ratio = f"{noise['b'] / noise['floor']:.0e}x" if noise and noise["floor"] else ""
     mark = {"equal": "", "rounding": ""}.get(row["status"], row["status"].upper())
     occurrence = f"#{row['occurrence']}" if row["occurrence"] else ""
     return (
@@ -71,7 +71,7 @@ def _number(errors: Mapping[str, Any] | None) -> str:
     if not errors["different"]:
         return "0"
     relative = errors["relative"]
-    return f"{errors['max_abs']:.1e} abs" if relative is None else f"{relative:.1e}"
+    return f"{errors['max_abs'] if relative is None else relative:.1e}"
 
 
 def _relative(errors: Mapping[str, Any] | None) -> float:

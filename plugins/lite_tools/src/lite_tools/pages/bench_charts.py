@@ -66,8 +66,8 @@ def distribution_chart(rows: Sequence[Distribution]) -> str:
 
 def _distribution(row: Distribution, axis: _Axis, middle: float, height: float) -> list[str]:
     times = row.times
-    places = np.array([axis.place(float(time)) for time in times])
-    inside = places[places <= _WIDTH - _RIGHT]
+    coordinates = np.array([axis.place(float(time)) for time in times])
+    inside = coordinates[coordinates <= _WIDTH - _RIGHT]
     counts, edges = np.histogram(inside, _BINS, (_LEFT, _WIDTH - _RIGHT))
     smooth = np.convolve(counts, (0.25, 0.5, 0.25), "same")
     halves = height * smooth / max(float(smooth.max()), 1.0)

@@ -20,8 +20,8 @@ _PEAKS = ("load", "compile", "first_run", "runs", "concurrent_runs")
 def bench_page(document: Mapping[str, Any]) -> str:
     """Return the page of a document with latencies, see :func:`lite_tools.benchmark.document.with_latencies`."""
     title = f"lite bench {document['model']}"
-    parts = [_header(document), _latencies(document), _phases(document), _memory(document), _nodes(document)]
-    parts += [_options(document), _against(document)]
+    parts = [_header(document), _latencies(document), _against(document), _phases(document), _memory(document)]
+    parts += [_nodes(document), _options(document)]
     return assemble_page(title, "\n".join(filter(None, parts)), {}, [page_file("bench.css")], [])
 
 
@@ -80,7 +80,7 @@ def _phases(document: Mapping[str, Any]) -> str:
     bars = [PhaseBar(r["name"], [(name, r[key]) for name, key in _PHASES]) for r in results]
     legend = "".join(f'<span class="key phase{n}"></span>{name}' for n, (name, _) in enumerate(_PHASES))
     rows = [(r["name"], *(_number(r[key]) for _, key in _PHASES), code_text(r)) for r in results]
-    heads = ("", *(f"{name}, ms" for name, _ in _PHASES), "compiled code")
+    heads = ("", *(f"{name}, ms" for name, _ in _PHASES), "plan and kernels")
     return (
         f'<h2>Before the measured runs</h2>{phase_chart(bars)}<p class="legend">{legend}</p>'
         f"{_table(heads, rows, numbers=(1, 2, 3))}"

@@ -1,4 +1,4 @@
-"""What a picture shows about nodes beside the graph: devices, kernels with their times, errors of a comparison."""
+"""Facts that a picture shows about nodes beside the graph: devices, kernels with their times, errors of a comparison."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NodeError(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What is known about nodes, by their names.
+    """Known facts about nodes, by their names.
 
     Attributes:
         devices: the label of the device of each node.

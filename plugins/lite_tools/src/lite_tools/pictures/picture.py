@@ -126,7 +126,7 @@ class Picture:
 
     @property
     def colours(self) -> tuple[str, ...]:
-        """What boxes can be coloured by, the most telling first."""
+        """Kinds of colours that boxes can have, the most telling first."""
         known = (("error", self.has_errors), ("time", self.has_times), ("device", True))
         return tuple(name for name, is_known in known if is_known)
 
@@ -151,4 +151,7 @@ def error_text(error: float) -> str:
     """Format a relative error with two digits."""
     if not math.isfinite(error):
         return "NaN"
-    return "0" if error == 0 else f"{error:.1e}".replace("e-0", "e-").replace("e+0", "e+")
+    if error == 0 or 0.01 <= error < 1000:
+        return f"{error:.2g}" if error < 100 else f"{error:.0f}"
+    mantissa, exponent = f"{error:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"

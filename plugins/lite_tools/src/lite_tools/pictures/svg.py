@@ -37,16 +37,16 @@ def svg_of(picture: Picture, layout: Layout, colour: str) -> str:
 
 def svg_file(picture: Picture, layout: Layout, colour: str) -> str:
     """Return the drawing as a file by itself, with a title, a legend and light colours."""
-    places, x = [], 16.0
+    entries_at, x = [], 16.0
     for name, text in legend_of(picture, colour):
-        places.append((x, name, text))
+        entries_at.append((x, name, text))
         x += 34 + 6.6 * len(text)
     width = max(layout.width, x, 16 + 9 * min(len(picture.title), 80))
     height = layout.height + _LEGEND_HEIGHT
     entries = "".join(
         f'<g class="node key" transform="translate({x:g},36)"><rect class="{name}" width="12" height="12" rx="2"/>'
         f'<text x="18" y="10" class="figures">{escaped(text)}</text></g>'
-        for x, name, text in places
+        for x, name, text in entries_at
     )
     style = _without_variables(picture_style())
     shift = (width - layout.width) / 2

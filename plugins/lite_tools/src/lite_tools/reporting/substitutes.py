@@ -40,6 +40,11 @@ def for_report(graph: Graph, scrubber: Scrubber, *, with_weights: bool, seed: in
         for node in scope.nodes:
             if node.origin is not None:
                 node.origin = Origin(node.origin.op, scrubber.text(node.origin.name))
+            if not with_weights:
+                node.attributes = {
+                    name: _substitute(item, generator) if isinstance(item, np.ndarray) else item
+                    for name, item in node.attributes.items()
+                }
         if not with_weights:
             for value, array in scope.constants.items():
                 scope.constants[value] = _substitute(array, generator)
@@ -50,6 +55,7 @@ def _substitute(array: Array, generator: np.random.Generator) -> Array:
     is_number = array.dtype.kind in "iub"
     if array.size <= (_MOST_STRUCTURE if is_number else 1):
         return array
+    drawn: Array
     if is_number:
         lowest, highest = int(array.min()), int(array.max())
         drawn = generator.integers(lowest, highest, _PERIOD, endpoint=True, dtype=np.int64 if lowest < 0 else np.uint64)

@@ -27,7 +27,7 @@ function makeChart(root, rows, first, onChoose) {
     const grid = [];
     const tick = (at, text) => grid.push(
       s("line", { class: "grid", x1: area.left, x2: area.right, y1: at, y2: at }), s("text", { x: area.left - 6, y: at + 4, "text-anchor": "end" }, text));
-    for (let decade = low; decade <= high; decade += every) tick(y(10 ** decade), `1e${decade}`);
+    for (let decade = low; decade <= high; decade += every) tick(y(10 ** decade), decade === 0 ? "1" : `1e${decade}`);
     tick(y(0), "0");
     if (hasNan) tick(y("nan"), "NaN");
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" },

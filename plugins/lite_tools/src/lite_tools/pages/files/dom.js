@@ -28,7 +28,7 @@ const shorter = (text, longest) =>
 function figure(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number") return String(value);
-  if (value === 0 || Number.isInteger(value)) return Math.abs(value) < 1e7 ? count(value) : value.toExponential(2);
+  if (value === 0 || Number.isInteger(value)) return Math.abs(value) < 1e7 ? count(value) : value.toExponential(2).replace("e+", "e");
   const size = Math.abs(value);
   return size >= 1e-3 && size < 1e5 ? String(Number(value.toPrecision(3))) : value.toExponential(2).replace("e+", "e");
 }

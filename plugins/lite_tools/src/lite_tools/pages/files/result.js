@@ -6,24 +6,22 @@ const ERRORS = [
 ];
 
 function showResult(panel, row) {
-  const parts = h("div", { class: "parts" }, aboutResult(row), errorTable(row));
-  if (row.histogram) parts.append(histogramFigure(row.histogram) || "");
-  if (row.picture) parts.append(pictureFigure(row.picture) || "");
+  const parts = h("div", { class: "parts" }, errorTable(row));
+  parts.append(h("div", { class: "figures" },
+    row.histogram ? histogramFigure(row.histogram) : null, row.picture ? pictureFigure(row.picture) : null));
   panel.replaceChildren(
     h("div", { class: "top" }, h("h2", {}, `${row.index}  ${row.op || "?"}`), h("span", { class: "status", "data-status": row.status }, row.status)),
     h("p", { class: "value" }, row.value, row.occurrence ? `, pass ${row.occurrence} of the loop` : ""),
-    ...(row.reason ? [h("p", { class: "reason" }, row.reason)] : []), parts);
+    ...(row.reason ? [h("p", { class: "reason" }, row.reason)] : []), parts, aboutResult(row));
 }
 
 function aboutResult(row) {
-  const pair = (label, a, b) => [h("div", {}, h("dt", {}, `${label} of a`), h("dd", {}, h("code", {}, a || "–"))),
-    h("div", {}, h("dt", {}, `${label} of b`), h("dd", {}, h("code", {}, b || "–")))];
   const facts = [
-    ["type", row.type], ["nodes", row.nodes.join(", ")], ["origin", row.origin], ["reads", (row.inputs || []).join(", ")],
+    ["kernel of a", row.kernel_a || "–"], ["kernel of b", row.kernel_b || "–"],
+    ["device of a", row.device_a || "–"], ["device of b", row.device_b || "–"], ["type", row.type], ["nodes", row.nodes.join(", ")], ["origin", row.origin], ["reads", (row.inputs || []).join(", ")],
     ...Object.entries(row.attributes || {}).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
   ];
   return h("dl", { class: "about" },
-    h("div", { class: "pair" }, pair("kernel", row.kernel_a, row.kernel_b), pair("device", row.device_a, row.device_b)),
     facts.filter(([, text]) => text).map(([label, text]) => h("div", {}, h("dt", {}, label), h("dd", {}, text))));
 }
 

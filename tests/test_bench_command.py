@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from lite_core.builder import GraphBuilder
 from lite_onnx import write
-from lite_tools.cli.bench import command
 from lite_tools.cli.program import main
 from lite_tools.conversion import convert
 
@@ -56,16 +56,20 @@ DOCUMENT = {
 }
 
 
-def bench(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, [*map(str, arguments)], catch_exceptions=False, standalone_mode=False)
+class Ended(NamedTuple):
+    """The exit code of a command, and what it has written."""
+
+    code: int
+    out: str
+    err: str
 
 
-def ended(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str]:
-    """Run the command with the handling of errors that users meet; return its exit code and standard error."""
-    with pytest.raises(SystemExit) as end:
+def bench(*arguments: str | Path) -> Ended:
+    """Run the command in this process, with the handling of errors that users meet."""
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err, pytest.raises(SystemExit) as end:
         main(["bench", *map(str, arguments)])
     assert isinstance(end.value.code, int)
-    return end.value.code, capsys.readouterr().err
+    return Ended(end.value.code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
@@ -87,7 +91,7 @@ def check_types(data: dict[str, Any], wanted: dict[str, type], optional: tuple[s
 def test_backends_and_threads_are_measured_in_turns(onnx_model: Path) -> None:
     options = ["-b", "x86", "-b", "host", "-t", "1", "-t", "2", "--shape", "2x8", "-n", "6", "--concurrent", "2"]
     run = bench(onnx_model, *options, "--json")
-    data = json.loads(run.stdout)
+    data = json.loads(run.out)
     check_types(data, DOCUMENT, optional=("against", "other_load"))
     names = ["x86, 1 thread", "x86, 2 threads", "host, 1 thread", "host, 2 threads"]
     assert [r["name"] for r in data["results"]] == names
@@ -107,18 +111,18 @@ def test_backends_and_threads_are_measured_in_turns(onnx_model: Path) -> None:
 
 def test_an_open_batch_is_one_item(onnx_model: Path) -> None:
     run = bench(onnx_model, "-b", "host", "-n", "1", "--json")
-    data = json.loads(run.stdout)
+    data = json.loads(run.out)
     assert data["input_types"] == {"x": "float32[1, 8]"}
     note = data["notes"][0]
     assert "--shape x=" in note
-    assert f"note: {data['notes'][0]}\n" in run.stderr
-    given = json.loads(bench(onnx_model, "-b", "host", "-n", "1", "-s", "3x8", "--json").stdout)
+    assert f"note: {data['notes'][0]}\n" in run.err
+    given = json.loads(bench(onnx_model, "-b", "host", "-n", "1", "-s", "3x8", "--json").out)
     assert given["input_types"] == {"x": "float32[3, 8]"}
     assert not any("--shape" in line for line in given["notes"])
 
 
 def test_tables_of_a_paddle_model() -> None:
-    shown = bench(TINY, "-b", "host", "-t", "1", "-t", "2", "-n", "2").stdout
+    shown = bench(TINY, "-b", "host", "-t", "1", "-t", "2", "-n", "2").out
     for part in ("option", "p99", "host, 1 thread   21 on host", "outputs agree", "--iterations", "MiB"):
         assert part in shown
 
@@ -135,10 +139,10 @@ def test_files_of_a_measurement(onnx_model: Path, tmp_path: Path) -> None:
     assert "http://" not in text.partition("<body>")[2]
     data = json.loads(saved.read_text())
     assert sum(map(len, data["results"][0]["latencies_ms"])) == 20
-    again = json.loads(bench(onnx_model, "-b", "host", "-n", "20", "--against", saved, "--json").stdout)
+    again = json.loads(bench(onnx_model, "-b", "host", "-n", "20", "--against", saved, "--json").out)
     assert all("other processes" in line for line in again["against"]["unlike"])
     assert again["against"]["changes"][0]["verdict"] in ("slower", "faster", "no difference")
-    shown = bench(onnx_model, "-b", "host", "-n", "20", "-s", "2x8", "--against", saved).stdout
+    shown = bench(onnx_model, "-b", "host", "-n", "20", "-s", "2x8", "--against", saved).out
     assert "unlike: inputs: x float32[1, 8] then, x float32[2, 8] now" in shown
 
 
@@ -151,10 +155,8 @@ def test_names_are_escaped_in_the_page(onnx_model: Path, tmp_path: Path) -> None
 
 def test_code_of_a_file_is_told_from_code_compiled_here(onnx_model: Path, tmp_path: Path) -> None:
     convert(onnx_model, tmp_path / "small.lite", "x86", verify=False)
-    (prepared,) = json.loads(bench(tmp_path / "small.lite", "-b", "x86", "-n", "1", "--json").stdout)["results"]
-    (other,) = json.loads(bench(tmp_path / "small.lite", "-b", "x86", "-n", "1", "-s", "5x8", "--json").stdout)[
-        "results"
-    ]
+    (prepared,) = json.loads(bench(tmp_path / "small.lite", "-b", "x86", "-n", "1", "--json").out)["results"]
+    (other,) = json.loads(bench(tmp_path / "small.lite", "-b", "x86", "-n", "1", "-s", "5x8", "--json").out)["results"]
     assert (prepared["code_from"], other["code_from"]) == ("file", "here")
     assert prepared["kernels"] == {"x86": {"found": 0, "compiled": 0, "compile_ms": 0.0}}
     assert prepared["options"][2]["origin"] == "the .lite file"
@@ -166,11 +168,11 @@ def test_outputs_that_differ_end_with_1(tmp_path: Path) -> None:
     write(builder.build(), tmp_path / "rounding.onnx")
     options = ["-b", "host", "-b", "x86", "-n", "1", "--json"]
     strict = bench(tmp_path / "rounding.onnx", *options, "--limit", "0")  # sums are rounded in another order
-    found = json.loads(strict.stdout)["agreement"]
-    assert (strict.return_value, found["ok"], found["allowed_share_of_range"]) == (1, False, 0)
+    found = json.loads(strict.out)["agreement"]
+    assert (strict.code, found["ok"], found["allowed_share_of_range"]) == (1, False, 0)
     assert "outputs DIFFER: x86 differs from host in 'y'" in found["sentences"][0]
     usual = bench(tmp_path / "rounding.onnx", *options)
-    assert (usual.return_value, json.loads(usual.stdout)["agreement"]["ok"]) == (0, True)
+    assert (usual.code, json.loads(usual.out)["agreement"]["ok"]) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -183,9 +185,7 @@ def test_outputs_that_differ_end_with_1(tmp_path: Path) -> None:
         (["--against", "nowhere.json"], 2, "--save FILE"),
     ],
 )
-def test_errors_name_the_option(
-    onnx_model: Path, options: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found, told = ended(capsys, onnx_model, *options)
-    assert found == code, told
-    assert message in told
+def test_errors_name_the_option(onnx_model: Path, options: list[str], code: int, message: str) -> None:
+    run = bench(onnx_model, *options)
+    assert run.code == code, run.err
+    assert message in run.err

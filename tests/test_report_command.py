@@ -50,6 +50,23 @@ def lite_backends():
     return [broken]
 """
 
+BROKEN_PASS = """
+import ctypes
+from lite_core.plugins import hookimpl
+
+LITE_API_VERSION = 1
+
+class Broken:
+    name = "broken"
+
+    def __call__(self, graph):
+        ctypes.string_at(0)
+
+@hookimpl
+def lite_passes():
+    return [Broken()]
+"""
+
 
 def make_model(folder: Path, op: str) -> Path:
     """Write a model whose last but one node is of an operator."""
@@ -131,6 +148,22 @@ def test_crash(tmp_path: Path) -> None:
     assert "backend" in files["doctor.txt"].decode()
     assert run_command(result["command"], tmp_path / "unpacked", site).returncode < 0
     assert run_command(result["node_command"], tmp_path / "unpacked", site).returncode < 0
+
+
+@pytest.mark.full("reliability")
+def test_crash_while_loading(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    install(site, "broken_pass", BROKEN_PASS)
+    model = make_model(tmp_path, "Exp")
+    done = lite(site, "report", str(model), "--backend", "host", "--output", str(tmp_path / "report.zip"), "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["outcome"], result["replay"], result["node"]) == ("crashed", "crashed", [])
+    assert "SIGSEGV while loading the model" in result["summary"]
+    files = unpacked(tmp_path / "report.zip", tmp_path / "unpacked")
+    assert "in __call__" in files["error.txt"].decode()
+    assert run_command(result["command"], tmp_path / "unpacked", site).returncode < 0
 
 
 @pytest.mark.full("reliability")

@@ -11,7 +11,6 @@ import container_graphs
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from discrete_memory import DiscreteMemoryBackend
 from measuring import Measuring, X, network
 
@@ -19,7 +18,7 @@ from lite_core import KernelBackend
 from lite_core.plugins import plugins_with
 from lite_core.session import RunProfile, Session, load
 from lite_onnx import write
-from lite_tools.cli.run import command
+from lite_tools.cli.program import main
 from lite_tools.commands.profile_rows import UNACCOUNTED, operator_rows, unaccounted_seconds
 from lite_tools.commands.trace import trace_document
 
@@ -101,19 +100,24 @@ def test_rows_add_up_to_the_time_of_the_partition() -> None:
     assert unaccounted_seconds(profile) + profile.accounted_seconds() == pytest.approx(profile.seconds)
 
 
-def test_command_warms_up_and_writes_the_trace(tmp_path: Path) -> None:
+def test_command_warms_up_and_writes_the_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*options: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(["run", str(tmp_path / "network.onnx"), "-s", "2x3", "-b", "x86", *options])
+        assert isinstance(end.value.code, int)
+        return end.value.code, *capsys.readouterr()
+
     write(network(), tmp_path / "network.onnx")
-    arguments = [str(tmp_path / "network.onnx"), "-s", "2x3", "-b", "x86"]
-    shown = CliRunner().invoke(command, [*arguments, "--profile", "--trace", str(tmp_path / "trace.json")])
-    assert shown.exit_code == 0, shown.output
-    assert "profile of one run, after 3 others" in shown.output
-    assert "ui.perfetto.dev" in shown.output
+    code, shown, _ = run("--profile", "--trace", str(tmp_path / "trace.json"))
+    assert code == 0
+    assert "profile of one run, after 3 others" in shown
+    assert "ui.perfetto.dev" in shown
     document = json.loads((tmp_path / "trace.json").read_text())
     jsonschema.validate(document, SCHEMA)
     assert document["otherData"]["model"] == "network.onnx"
-    as_json = json.loads(CliRunner().invoke(command, [*arguments, "--warmup", "1", "--json"]).stdout)
+    as_json = json.loads(run("--warmup", "1", "--json")[1])
     assert as_json["warmup_runs"] == 1
     whole = sum(part["seconds"] for part in as_json["partitions"])
     assert sum(row["seconds"] for row in as_json["operators"]) == pytest.approx(whole)
-    wrong = CliRunner().invoke(command, [*arguments, "--trace", "no/where/trace.json"])
-    assert (wrong.exit_code, "--trace" in wrong.output) == (2, True)
+    code, _, told = run("--trace", "no/where/trace.json")
+    assert (code, "--trace" in told) == (2, True)

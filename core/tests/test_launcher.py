@@ -134,5 +134,5 @@ def convert(model, output, **named):
     assert shown.stdout == "('a', 'b', {'weights': 'int8'})\n", shown.stderr
 
 
-def test_lite_tools_declares_both_entry_points() -> None:
-    assert {entry.name for entry in installed_entry_points("lite.tools")} == {"convert", "main"}
+def test_lite_tools_declares_its_entry_points() -> None:
+    assert {entry.name for entry in installed_entry_points("lite.tools")} == {"convert", "main", "taps"}

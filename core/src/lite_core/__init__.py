@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from lite_core.launcher import convert
     from lite_core.plugins import hookimpl
     from lite_core.session import RunProfile, Session, load
-    from lite_core.session.taps import Tap, print_tap
 
 # The modules of the public names; the names that are not listed here are errors, in the module `errors`.
 _NAMES_IN = {
@@ -52,7 +51,6 @@ _NAMES_IN = {
     "launcher": ("convert",),
     "plugins": ("hookimpl",),
     "session": ("RunProfile", "Session", "load"),
-    "session.taps": ("Tap", "print_tap"),
 }
 
 __all__ = [
@@ -74,7 +72,6 @@ __all__ = [
     "PluginError",
     "RunProfile",
     "Session",
-    "Tap",
     "TensorType",
     "Unavailable",
     "UnsupportedOperatorError",
@@ -83,7 +80,6 @@ __all__ = [
     "convert",
     "hookimpl",
     "load",
-    "print_tap",
     "read_model",
 ]
 

@@ -8,7 +8,7 @@ from typing import Any
 from lite_core.backend import API_VERSION, Unavailable
 from lite_core.errors import ConversionError
 from lite_core.plugins import available_backends, backend_sources, default_plugins, left_out_backends
-from lite_core.plugins.installed import installed_entry_points
+from lite_core.plugins.installed import tool
 from lite_core.plugins.known import command_distribution
 from lite_core.schedule.probing import probe
 from lite_core.version import __version__
@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run lite-tools' command line; without it, answer ``lite backends`` and ``lite doctor`` in plain text. Exits."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        command_line, broken = _tool("main"), ""
+        command_line, broken = tool("main"), ""
     except Exception as error:  # `lite doctor` must still work
         command_line, broken = None, f"lite-tools is installed and does not load: {type(error).__name__}: {error}"
     if command_line:
@@ -37,13 +37,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def convert(*arguments: Any, **named: Any) -> Any:
     """Convert a model into a .lite file for one or several targets; see ``lite_tools.conversion.convert``."""
-    if tool := _tool("convert"):
-        return tool(*arguments, **named)
+    if conversion := tool("convert"):
+        return conversion(*arguments, **named)
     raise ConversionError("no model can be converted", ["lite-tools is missing: pip install 'lite-core[tools]'"])
-
-
-def _tool(name: str) -> Any:
-    return next((entry.load() for entry in installed_entry_points("lite.tools") if entry.name == name), None)
 
 
 def _backends() -> list[str]:

@@ -71,9 +71,7 @@ def sample_report() -> dict[str, Any]:
     rows = [
         _row(0, "conv_0", "Conv+Relu", ["x"], 2e-7, nodes=["conv_0", "relu_0"]),
         _row(1, "pool_0", "MaxPool", ["conv_0.out"], 0.0),
-        _row(
-            2, "conv_1", "Conv", ["pool_0.out"], 3e-3, status="diverges", reason="more than rounding", **suspect
-        ),
+        _row(2, "conv_1", "Conv", ["pool_0.out"], 3e-3, status="diverges", reason="more than rounding", **suspect),
         _row(3, "add_0", "Add", ["conv_1.out", "pool_0.out", "hidden"], 1e-7),
         _row(
             4, "exp_0", "Exp", ["add_0.out"], 0.0, local=None, accumulated=None, status="not compared", reason="fused"

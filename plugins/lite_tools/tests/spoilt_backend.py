@@ -27,11 +27,18 @@ class SpoiltBackend(Backend):
         spoils: what is done to the result of a node, by its name.
         name: the backend's name.
         refuses: names of nodes that it refuses.
+        fails: names of nodes that it accepts, and fails to compile.
     """
 
-    def __init__(self, spoils: Mapping[str, Spoil], name: str = "spoilt", refuses: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        spoils: Mapping[str, Spoil],
+        name: str = "spoilt",
+        refuses: Sequence[str] = (),
+        fails: Sequence[str] = (),
+    ) -> None:
         self.name = name
-        self._spoils, self._refuses = spoils, refuses
+        self._spoils, self._refuses, self._fails = spoils, refuses, fails
         #: The options of every partition, with the names of its nodes.
         self.compiled: list[tuple[Options, list[str]]] = []
 
@@ -42,6 +49,8 @@ class SpoiltBackend(Backend):
         return No("it was told to") if node.name in self._refuses or node.subgraphs else Yes()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
+        if any(node.name in self._fails for node in part.graph.nodes):
+            raise ValueError("out of registers")
         self.compiled.append((options, [node.name for node in part.graph.nodes]))
         return _Run(part, options, self._spoils)
 

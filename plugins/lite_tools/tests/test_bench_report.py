@@ -12,6 +12,7 @@ import pytest
 from bench_samples import sample_document
 from browsers import chromium
 
+from lite_tools.cli.bench_tables import print_document
 from lite_tools.pages.bench_report import bench_page
 
 if TYPE_CHECKING:
@@ -38,6 +39,22 @@ def test_page_has_every_part() -> None:
     ):
         assert part in page
     assert not re.search(r"""(src|href)=["'](?!data:)""", page)
+
+
+def test_tables_have_every_part(capsys: pytest.CaptureFixture[str]) -> None:
+    print_document(sample_document())
+    shown = capsys.readouterr().out
+    for part in (
+        "118 on x86, 4 on host",
+        "4 x NonZero on host, not x86: no kernel",
+        "30 kernels found, 2 compiled in 80 ms",
+        "not known",
+        "4 at once",
+        "unlike: python: 3.11 then, 3.12 now",
+        "slower by 11 % (9.0 to 13 %)",
+        "measured once",
+    ):
+        assert part in shown
 
 
 def test_charts_are_well_formed_and_stay_inside() -> None:

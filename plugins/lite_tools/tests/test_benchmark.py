@@ -84,6 +84,7 @@ def test_changes_too_small_to_mean_anything_are_not_reported() -> None:
     found = change_of_median(quiet, [time * (1 + SMALLEST_CHANGE / 2) for time in quiet])
     assert found.low > 0
     assert found.verdict == "no difference"
+    assert "no difference above 3.0 % seen" in str(found)
     assert change_of_median(quiet, quiet).verdict == "no difference"
 
 

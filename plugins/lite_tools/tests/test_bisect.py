@@ -169,6 +169,13 @@ def test_node_that_fails_is_found() -> None:
     assert "no such instruction" in findings.whole.reason
 
 
+def test_node_that_fails_to_compile_is_found() -> None:
+    findings = bisect("node", {}, b={"backend": "failing"}, others=(SpoiltBackend({}, "failing", fails=["n30"]),))
+    assert [(c.name, c.device_b) for c in findings.culprits] == [("n30", "failing")]
+    assert findings.whole.verdict == "fails"
+    assert "out of registers" in findings.whole.reason
+
+
 def test_equal_sides_have_nothing_to_bisect() -> None:
     with pytest.raises(InputError, match="in the same way"):
         bisect("node", {}, a={"backend": "spoilt"})

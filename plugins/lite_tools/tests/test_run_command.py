@@ -28,3 +28,10 @@ def test_profile_is_shown(measured: Session, monkeypatch: pytest.MonkeyPatch) ->
     assert "Exp+Relu" in shown.output
     as_json = CliRunner().invoke(command, ["model", "--shape", "2x3", "--json"])
     assert json.loads(as_json.output)["kernels"][0]["peak_share"] == 0.25
+
+
+def test_an_open_batch_is_one(measured: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lite_tools.cli.run.load", lambda *_, **__: measured)
+    shown = CliRunner().invoke(command, ["model"])
+    assert shown.exit_code == 0, shown.output
+    assert "float32[1, 3]" in shown.output

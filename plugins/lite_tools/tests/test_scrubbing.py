@@ -116,6 +116,12 @@ def test_smallest_shapes(graph: Graph) -> None:
     assert min(smallest_shapes(b.build(), {})["x"][2:]) >= 5  # the kernel must fit
 
 
+def test_the_models_of_a_report_keep_their_names() -> None:
+    assert Scrubber(model="model.lite").text("lite run model.lite") == "lite run model.lite"
+    assert Scrubber(model="elsewhere/model.lite").text("elsewhere/model.lite, model.lite") == "<model>, model.lite"
+
+
 def test_a_path_without_suffix_is_found_as_a_path_only(tmp_path: Path) -> None:
     scrubber = Scrubber(model=str(tmp_path / "inference"))
     assert scrubber.text(f"{tmp_path}/inference for inference") == "<model> for inference"
+    assert scrubber.text("inference/weights.bin, /inference/conv") == "<model>/weights.bin, /inference/conv"

@@ -6,6 +6,7 @@ read, but never mapped as executable memory, and nothing is executed.
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 import zlib
@@ -33,6 +34,9 @@ from lite_x86.backend import X86Backend
 __all__ = ["SavedProgram"]
 
 _CHECKED_FROM, _HEADER_BYTES, _ALIGNMENT = 12, 64, 64
+
+#: Most bytes of a value that is read.
+_MOST_BYTES = 1 << 20
 
 
 class _Addresses(dict[str, int]):
@@ -78,6 +82,10 @@ class SavedProgram(FuzzTarget):
             )
         if isinstance(restored, Stale):
             raise LiteError(restored.reason)
+        for value in [value for segment in restored.segments() for value in segment.values]:
+            begin, end = value.extent  # inside the memory, which is checked, and so no larger than it
+            if end - begin <= _MOST_BYTES:
+                value.view(np.zeros(end - begin, np.uint8)).copy()
 
     def mutate(self, data: bytes, chance: random.Random) -> bytes:
         """Change the description, a number in the tables, or bytes; mostly repair the sizes and the checksum."""
@@ -87,8 +95,10 @@ class SavedProgram(FuzzTarget):
         end = min(_HEADER_BYTES + size, len(data))
         text, body = data[_HEADER_BYTES:end], data[end + -end % _ALIGNMENT :]
         kind = chance.random()
-        if kind < 0.5:
+        if kind < 0.4:
             text = mutated_json(text, chance)
+        elif kind < 0.5:
+            text = _with_other_segments(text, chance)
         elif kind < 0.8:
             # The tables, which are first, consist of 64-bit numbers.
             at = 8 * chance.randrange(max(1, min(len(body), 2048) // 8))
@@ -97,6 +107,16 @@ class SavedProgram(FuzzTarget):
         else:
             body = mutated_bytes(body, chance)
         return _framed(data[:8], text, body)
+
+
+def _with_other_segments(text: bytes, chance: random.Random) -> bytes:
+    """Change the values between kernels, which are a document within the description."""
+    try:
+        description = json.loads(text)
+        description["segments"] = mutated_json(description["segments"].encode(), chance).decode()
+    except (AttributeError, LookupError, TypeError, ValueError):  # an earlier mutation
+        return text
+    return json.dumps(description).encode()
 
 
 def _framed(magic: bytes, text: bytes, body: bytes) -> bytes:

@@ -6,11 +6,7 @@ JSON, which its script renders.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
-import math
 import os
 import re
 from collections.abc import Sequence
@@ -35,6 +31,7 @@ from lite_conformance.reports.summary import (
     verdict,
 )
 from lite_core.errors import InputError
+from lite_tools.pages.page import content_policy, embedded_json
 
 __all__ = ["render_html", "write_html"]
 
@@ -78,23 +75,13 @@ def render_html(reports: Sequence[Report], names: Sequence[str] | None = None) -
     script = '"use strict";\n(() => {\n' + "\n".join(_page_file(name) for name in _SCRIPTS) + "})();\n"
     parts = {
         "title": html.escape(printable(f"{title} · conformance")),
-        "policy": _policy(style, script),
+        "policy": content_policy(style, script),
         "style": style,
         "data": embedded_json(_page_data(reports, shown)),
         "script": script,
     }
     # NOTE: a single pass over the template: "{{script}}" in the text of a report is not replaced.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _page_file("page.html"))
-
-
-def embedded_json(value: Any) -> str:
-    """Return JSON that is safe inside a ``<script>`` element, for any texts.
-
-    It is ASCII only, because of U+2028, U+2029 and lone surrogates, and ``<`` is escaped, so that no text can end
-    the element or open a comment.
-    """
-    text = json.dumps(_finite(value), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _page_data(reports: Sequence[Report], names: Sequence[str]) -> dict[str, Any]:
@@ -143,31 +130,6 @@ def _record_data(record: Record, tolerances: dict[Tolerance, int]) -> dict[str, 
 
 def _tolerance_data(tolerance: Tolerance) -> dict[str, Any]:
     return {**asdict(tolerance), "source": printable(tolerance.source), "reason": printable(tolerance.reason)}
-
-
-def _finite(value: Any) -> Any:
-    """Return the value as strict JSON: numbers that are not finite, and objects of other types, become text."""
-    if isinstance(value, dict):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(f"{value:.6g}")
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value if value is None or isinstance(value, (str, int, bool)) else str(value)
-
-
-def _policy(style: str, script: str) -> str:
-    """Return a content security policy that allows the page's own style and script, and no loading."""
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _page_file(name: str) -> str:

@@ -1,6 +1,5 @@
 """The graph IR: SSA values, nodes, constants, tensor types, symbolic dimensions, and the verifier."""
 
-from lite_core.ir.attributes import format_attribute
 from lite_core.ir.dim_data import dim_from_data, dim_to_data
 from lite_core.ir.dims import (
     Dim,
@@ -36,7 +35,6 @@ __all__ = [
     "dim_from_data",
     "dim_to_data",
     "evaluate_shape",
-    "format_attribute",
     "format_graph",
     "fresh_dim",
     "maximum",

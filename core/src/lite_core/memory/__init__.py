@@ -1,18 +1,9 @@
-"""Memory of runs: main memory as a memory space, the arena planner, reused memory blocks, and zero copy."""
+"""Memory of runs: main memory as a memory space, and memory blocks that are reused.
 
-from lite_core.memory.arena import ArenaPlan, plan_arena
+The arena planner is in :mod:`lite_core.memory.arena`, zero copy in :mod:`lite_core.memory.sharing`.
+"""
+
 from lite_core.memory.host_memory import HostMemory, read_only
-from lite_core.memory.scratch import ScratchBlock, ScratchPool
-from lite_core.memory.sharing import can_share, is_shareable, new_array
+from lite_core.memory.scratch import ScratchPool
 
-__all__ = [
-    "ArenaPlan",
-    "HostMemory",
-    "ScratchBlock",
-    "ScratchPool",
-    "can_share",
-    "is_shareable",
-    "new_array",
-    "plan_arena",
-    "read_only",
-]
+__all__ = ["HostMemory", "ScratchPool", "read_only"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,8 +122,12 @@ def _fold(scope: Scope, producer: Node, node: Node, affine: _Affine) -> bool:
     if weights is None:
         return False
     attributes = ops.get(producer).attributes_of(producer)
-    channels = _output_channels(producer, weights, attributes)
-    if channels is None or any(a.size not in (1, channels) for a in (affine.scale, affine.offset)):
+    found = _by_channel(producer, weights, attributes)
+    if found is None:
+        return False
+    view, shape = found
+    channels = prod(shape)
+    if any(a.size not in (1, channels) for a in (affine.scale, affine.offset)):
         return False
     bias_value = producer.inputs[2] if len(producer.inputs) > 2 else None
     bias = scope.constant(bias_value)
@@ -133,7 +138,8 @@ def _fold(scope: Scope, producer: Node, node: Node, affine: _Affine) -> bool:
         if first is None or first.type.rank != 2:
             return False
         op = "Gemm"
-    new_weights = _scaled_weights(producer, weights, affine.scale, attributes) if affine.scales else weights
+    factors = affine.scale.reshape(() if affine.scale.size == 1 else shape)
+    new_weights = _product(view, factors).reshape(weights.shape) if affine.scales else weights
     new_bias = _new_bias(producer, bias, affine, channels, weights.dtype)
     if not _is_finite(new_weights, weights) or (new_bias is not None and not _is_finite(new_bias, bias)):
         return False
@@ -156,31 +162,19 @@ def _new_constant(scope: Scope, base: Value | None, suffix: str, array: Array) -
     return scope.new_constant(name, array)
 
 
-def _output_channels(node: Node, weights: Array, attributes: dict[str, Any]) -> int | None:
+def _by_channel(node: Node, weights: Array, attributes: dict[str, Any]) -> tuple[Array, tuple[int, ...]] | None:
+    """Return a view of the weights, and the shape in which a vector of the output channels broadcasts to it."""
     if node.op == "Conv":
-        return int(weights.shape[0])
-    if node.op == "ConvTranspose":
-        return int(weights.shape[1]) * int(attributes["group"])
-    if weights.ndim != 2:
-        return None
-    return int(weights.shape[0 if node.op == "Gemm" and attributes["transB"] else 1])
-
-
-def _scaled_weights(node: Node, weights: Array, scale: Array, attributes: dict[str, Any]) -> Array:
-    if scale.size == 1:
-        return _product(weights, scale.reshape(()))
-    if node.op == "Conv":
-        return _product(weights, scale.reshape(-1, *[1] * (weights.ndim - 1)))
+        return weights, (len(weights), *[1] * (weights.ndim - 1))
     if node.op == "ConvTranspose":
         # Input channels are ordered by group, and each group has separate output channels.
         groups = attributes["group"]
-        split = weights.reshape(groups, -1, *weights.shape[1:])
-        factor = scale.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
-        product: Array = _product(split, factor).reshape(weights.shape)
-        return product
-    if node.op == "Gemm" and attributes["transB"]:
-        return _product(weights, scale[:, None])
-    return _product(weights, scale)
+        split = weights.reshape(groups, len(weights) // groups, *weights.shape[1:])
+        return split, (groups, 1, weights.shape[1], *[1] * (weights.ndim - 2))
+    if weights.ndim != 2:
+        return None
+    is_transposed = node.op == "Gemm" and attributes["transB"]
+    return weights, (len(weights), 1) if is_transposed else (1, weights.shape[1])
 
 
 def _product(weights: Array, scale: Array) -> Array:

@@ -11,13 +11,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Distribution", "EntryPoint", "installed_entry_points"]
+__all__ = ["Distribution", "EntryPoint", "installed_entry_points", "tool"]
 
 
 class Distribution(Protocol):
@@ -53,6 +53,11 @@ def installed_entry_points(group: str) -> Iterable[EntryPoint]:
     return found
 
 
+def tool(name: str) -> Any:
+    """Return a function of lite-tools that the core calls, by the name of its entry point; None without lite-tools."""
+    return next((entry.load() for entry in installed_entry_points("lite.tools") if entry.name == name), None)
+
+
 def _has_other_finders() -> bool:
     return any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path)
 
@@ -75,13 +80,13 @@ def _entry_points_in_folders(group: str) -> list[EntryPoint] | None:
             distribution = re.sub(r"[-_.]+", "-", name.partition("-")[0]).lower()
             if name.endswith(".dist-info") and distribution not in seen:
                 seen.add(distribution)
-                found += _entry_points_of(_InstalledDistribution(Path(folder, name)), group)
+                found += _entry_points_of(Path(folder, name), group)
     return found
 
 
-def _entry_points_of(distribution: _InstalledDistribution, group: str) -> Iterator[EntryPoint]:
+def _entry_points_of(folder: Path, group: str) -> Iterator[EntryPoint]:
     try:
-        text = (distribution.folder / "entry_points.txt").read_text(encoding="utf-8")
+        text = (folder / "entry_points.txt").read_text(encoding="utf-8")
     except OSError:
         return
     section = ""
@@ -90,46 +95,34 @@ def _entry_points_of(distribution: _InstalledDistribution, group: str) -> Iterat
             section = line.strip("[]").strip()
         elif section == group and "=" in line and not line.startswith(("#", ";")):
             name, _, value = line.partition("=")
-            yield _InstalledEntryPoint(name.strip(), value.strip(), distribution)
+            yield _InstalledEntryPoint(name.strip(), value.strip(), _distribution_in(folder))
 
 
-class _InstalledDistribution:
-    """A distribution with its metadata in ``folder``."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    @property
-    def name(self) -> str:
-        return next(iter(self._values("Name")), self.folder.stem.partition("-")[0])
-
-    @property
-    def version(self) -> str:
-        return next(iter(self._values("Version")), "-")
-
-    @property
-    def requires(self) -> list[str]:
-        return self._values("Requires-Dist")
-
-    @cached_property
-    def _fields(self) -> list[str]:
-        """The lines of METADATA before the description; none if the file is missing."""
-        try:
-            text = (self.folder / "METADATA").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return []
-        return text.partition("\n\n")[0].splitlines()
-
-    def _values(self, field: str) -> list[str]:
-        start = f"{field.lower()}:"
-        return [line[len(start) :].strip() for line in self._fields if line.lower().startswith(start)]
+class _InstalledDistribution(NamedTuple):
+    name: str
+    version: str
+    requires: list[str]
 
 
-class _InstalledEntryPoint:
+def _distribution_in(folder: Path) -> _InstalledDistribution:
+    """Return the distribution with its metadata in ``folder``; its name only, if the file METADATA is missing."""
+    text = ""
+    with suppress(OSError):
+        text = (folder / "METADATA").read_text(encoding="utf-8", errors="replace")
+    fields: dict[str, list[str]] = {"name": [], "version": [], "requires-dist": []}
+    for line in text.partition("\n\n")[0].splitlines():  # the description follows
+        field, _, value = line.partition(":")
+        fields.get(field.lower(), []).append(value.strip())
+    names, versions, requires = fields.values()
+    return _InstalledDistribution([*names, folder.stem.partition("-")[0]][0], [*versions, "-"][0], requires)
+
+
+class _InstalledEntryPoint(NamedTuple):
     """An entry point; ``value`` is ``module`` or ``module:attribute``."""
 
-    def __init__(self, name: str, value: str, dist: Distribution) -> None:
-        self.name, self.value, self.dist = name, value, dist
+    name: str
+    value: str
+    dist: Distribution
 
     def load(self) -> Any:
         """Import the module, and return the attribute or the module itself."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lite_core.collector import collector_paused
 from lite_core.ir import Graph
 from lite_core.plugins import PluginManager
 from lite_core.session.opening import open_model
-from lite_core.session.session import MOST_PLANS, Session
-
-if TYPE_CHECKING:
-    from lite_core.session.taps import TapsArgument
+from lite_core.session.session import MOST_PLANS, Session, Taps
 
 __all__ = ["load"]
 
@@ -34,7 +31,7 @@ def load(
     plugins: PluginManager | None = None,
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     reader_options: Mapping[str, Any] | None = None,
-    taps: TapsArgument | None = None,
+    taps: Taps | None = None,
 ) -> Session:
     """Load a model and return a session that runs it.
 
@@ -67,7 +64,7 @@ def load(
             checks its own options; an error message lists the valid ones.
         reader_options: options of the reader of the model's format, such as ``{"params": path}``.
         taps: patterns of values that each run returns beside the outputs, as in ``["conv_*"]``, or a mapping of
-            patterns to functions that each run calls with these values; see :mod:`lite_core.session.taps`. By default
+            patterns to functions that each run calls with these values; see :mod:`lite_tools.taps`. By default
             those stored in the model, which are printed; ``()`` for none.
 
     Raises:

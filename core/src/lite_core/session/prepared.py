@@ -72,6 +72,7 @@ class Prepared:
     ) -> None:
         self._file = file
         self._record = record
+        self._precision = Precision.of(record.precision)
         self._candidates = tuple([_with_kernels(c, file, record, options) for c in candidates])
         self._by_name = {c.device.backend: c for c in reversed(self._candidates)}
         self._stands_in = self._candidates != tuple(candidates)
@@ -196,7 +197,7 @@ class Prepared:
         infer = cache(infer)
         computed = set(graph.inputs)
         for part in record.partitions:
-            placed = self._placed_partition(part, graph, placement, planner)
+            placed = self._placed_partition(part, graph, placement)
             own = placed.partition.graph
             if not computed.issuperset(own.inputs):
                 raise self._mismatch(f"partition {part.name!r} comes before one whose results it needs")
@@ -243,15 +244,11 @@ class Prepared:
             "convert the model again"
         )
 
-    def _placed_partition(
-        self, record: PartitionRecord, graph: Graph, placement: Placement, planner: Planner
-    ) -> PlacedPartition:
+    def _placed_partition(self, record: PartitionRecord, graph: Graph, placement: Placement) -> PlacedPartition:
         nodes = [graph.nodes[i] for i in record.nodes]
         part = Partition(record.name, cut(graph, record.name, nodes))
         is_control = len(nodes) == 1 and record.nodes[0] in placement.bodies
-        candidate = self._by_name[record.backend]
-        if nodes:
-            candidate = planner.precision.variant(candidate, nodes[0].name)
+        candidate = self._precision.variant(self._by_name[record.backend], nodes[0].name if nodes else "")
         return PlacedPartition(part, candidate, is_control)
 
 

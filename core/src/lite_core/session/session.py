@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from lite_core.ir import Graph, TensorType
 from lite_core.memory import ScratchPool
 from lite_core.observing import Observer
 from lite_core.plugins import PluginManager, backend_sources, default_plugins
+from lite_core.plugins.installed import tool
 from lite_core.processors import useful_threads
 from lite_core.schedule import CompileError, NodeAssignment, Plan, PlanStatistics, RunProfile, select_devices
 from lite_core.schedule.plan import copy_into
@@ -37,14 +38,13 @@ from lite_core.session.ready import make_ready
 from lite_core.session.shortfalls import shortfalls
 from lite_core.version import __version__
 
-if TYPE_CHECKING:
-    from lite_core.session.taps import TappedRuns, TapsArgument
-
-__all__ = ["MOST_PLANS", "STORED_TAPS", "Session"]
+__all__ = ["MOST_PLANS", "STORED_TAPS", "Session", "Taps"]
 
 logger = logging.getLogger("lite.session")
 
 Array = np.ndarray[Any, Any]
+#: Patterns of values to return, or a mapping of patterns to functions that receive a ``lite_tools.taps.Tap``.
+Taps = Sequence[str] | Mapping[str, Callable[[Any], None] | None]
 PlanRun = Callable[[Sequence[Array], Mapping[str, Array] | None, RunProfile | None], list[Array]]
 
 #: Default number of plans that a session caches.
@@ -80,7 +80,7 @@ class Session:
         saved: str | None = None,
         plugins: PluginManager | None = None,
         backend_options: Mapping[str, Mapping[str, Any]] | None = None,
-        taps: TapsArgument | None = None,
+        taps: Taps | None = None,
     ) -> None:
         for name, number in (("threads", 1 if threads is None else threads), ("plans", plans)):
             require(type(number) is int and number >= 1, name, "a whole number, at least 1", number)
@@ -135,13 +135,9 @@ class Session:
         self._output_names = [v.name for v in self.graph.outputs]  # a value may be listed twice
         #: The profile of the last run with ``profile=``, in any thread.
         self.last_profile: RunProfile | None = None
-        if taps is None and file is not None and STORED_TAPS in file.metadata:
-            from lite_core.session.taps import print_tap  # not at the top: few models have taps
-
-            taps = dict.fromkeys(file.metadata[STORED_TAPS].split("\n"), print_tap)
-            self._notes.append(f"every run prints the values that the model's taps name: {', '.join(taps)}")
-        self._has_taps = bool(taps)
-        self._tapped = self._tapped_runs(taps or ()) if self._has_taps else None
+        stored = taps is None and file is not None and STORED_TAPS in file.metadata
+        self._tapped = self._tapped_runs(taps) if taps or stored else None
+        self._has_taps = self._tapped is not None
 
     # **** running ****
 
@@ -160,7 +156,7 @@ class Session:
         Args:
             inputs: an array, or anything NumPy converts to an array, for each input, by name.
             outputs: the values to return, instead of the model's outputs and those of ``taps``: names of values or
-                nodes, or patterns; see :mod:`lite_core.session.taps`.
+                nodes, or patterns; see :mod:`lite_tools.taps`.
             out: arrays to write outputs into, by name; contiguous and of the right type.
             profile: receives the time of each partition and kernel; ``True`` creates a profile, available as
                 :attr:`last_profile`.
@@ -287,10 +283,15 @@ class Session:
 
     # **** internals ****
 
-    def _tapped_runs(self, taps: TapsArgument) -> TappedRuns:
-        from lite_core.session.taps import TappedRuns  # not at the top: few sessions have taps
-
-        return TappedRuns(self.graph, taps, self.planner, self._notes, self.file)
+    def _tapped_runs(self, taps: Taps | None) -> Any:
+        """Return lite-tools' part that reads values inside the model; None if a file's taps cannot be printed."""
+        if make := tool("taps"):
+            return make(self.graph, taps, self.planner, self._notes, self.file)
+        cure = "to read values inside models: pip install 'lite-core[tools]'"
+        if taps is not None:
+            raise InputError(f"this needs a package that is not installed; {cure}")
+        self._notes.append(f"the values that the model's taps name are not printed; {cure}")
+        return None
 
     def _run_tapped(
         self,
@@ -307,7 +308,8 @@ class Session:
             return self._run_into(observed, arrays, out, None)
 
         self._tapped = self._tapped or self._tapped_runs(())
-        return self._tapped.run(plan, arrays, outputs, run)
+        found: dict[str, Array] = self._tapped.run(plan, arrays, outputs, run)
+        return found
 
     def _run_into(
         self, run: PlanRun, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile | None

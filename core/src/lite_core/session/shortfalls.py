@@ -22,25 +22,17 @@ def shortfalls(placement: Placement, precision: Precision) -> list[str]:
         precision: the precision that the user allows for every node.
     """
     nodes = [a for i, outer in enumerate(placement.assignments) for a in placement.bodies.get(i, (outer,))]
-    devices = {candidate.device.label: candidate.device for candidate in placement.candidates}
-    refused: Counter[tuple[str, str, str]] = Counter()
-    computed: dict[str, Counter[tuple[str, str]]] = {}
-    for node in nodes:
-        if node.device == "host" and node.refusals:
-            refuser, reason = node.refusals[0]
-            refused[node.op, refuser, reason] += 1
-        asked = precision.of_node(node.node)
-        used = devices[node.device].details.get(asked, "the model's types")
-        if asked != "float32" and not used.startswith(asked):
-            computed.setdefault(asked, Counter())[node.device, used] += 1
-    lines = []
-    if refused:
-        told = [f"{n} x {op} ({device}: {why})" for (op, device, why), n in refused.most_common(_MOST_SHOWN)]
-        told += [f"{len(refused) - _MOST_SHOWN} more"] if len(refused) > _MOST_SHOWN else []
-        count = f"{sum(refused.values())} of {len(nodes)} nodes run on host, the slow NumPy references"
-        advice = "`lite check MODEL` lists them, `lite backends` the backends that could be named beside"
-        lines.append(f"{count}: {'; '.join(told)}. {advice}")
-    for asked, counts in computed.items():
-        told = [f"{device} computes {n} of {len(nodes)} nodes in {used}" for (device, used), n in counts.items()]
-        lines.append(f"precision {asked} was asked for, but {'; '.join(told)}")
+    refused = Counter((a.op, *a.refusals[0]) for a in nodes if a.device == "host" and a.refusals)
+    told = [f"{n} x {op} ({device}: {why})" for (op, device, why), n in refused.most_common()]
+    told[_MOST_SHOWN:] = [f"{len(told) - _MOST_SHOWN} more"] if len(told) > _MOST_SHOWN else []
+    count = f"{sum(refused.values())} of {len(nodes)} nodes run on host, the slow NumPy references"
+    advice = "`lite check MODEL` lists them, `lite backends` the backends that could be named beside"
+    lines = [f"{count}: {'; '.join(told)}. {advice}"] if told else []
+    devices = {candidate.device.label: candidate.device.details for candidate in placement.candidates}
+    for asked in sorted({precision.of_node(a.node) for a in nodes} - {"float32"}):
+        of_device = Counter(a.device for a in nodes if precision.of_node(a.node) == asked)
+        used = {device: str(devices[device].get(asked, "the model's types")) for device in of_device}
+        others = [(device, n) for device, n in of_device.items() if not used[device].startswith(asked)]
+        told = [f"{device} computes {n} of {len(nodes)} nodes in {used[device]}" for device, n in others]
+        lines += [f"precision {asked} was asked for, but {'; '.join(told)}"] if told else []
     return lines

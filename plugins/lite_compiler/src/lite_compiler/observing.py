@@ -43,6 +43,9 @@ ARENA = 0
 #: Most elements that the other dimensions of an empty value may have.
 _MOST_ELEMENTS = 1 << 48
 
+#: Most dimensions of an array; NumPy 1 has no more.
+_MOST_DIMENSIONS = 32
+
 #: Most labels of steps in the name of a segment's kernel.
 _MOST_LABELS = 3
 
@@ -328,8 +331,8 @@ def _value_from_json(item: Sequence[Any]) -> VisibleValue:
     name, graph_dtype, sizes, memory, offset, *optional = item
     strides, dtype = [*optional, None, None][:2]
     (name,), shape = _names([name]), tuple(map(_count, sizes))
-    own = dense_strides(shape) if strides is None else tuple(map(int, strides))
-    if len(own) != len(shape):
+    own = dense_strides(shape) if strides is None else tuple([_count(abs(n)) * (1 if n >= 0 else -1) for n in strides])
+    if len(shape) > _MOST_DIMENSIONS or len(own) != len(shape):
         raise ValueError(f"{name!r} has {len(shape)} dimensions and {len(own)} strides")
     given = DType(graph_dtype)
     return VisibleValue(
@@ -352,6 +355,6 @@ def _names(items: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _count(number: Any) -> int:
-    if not isinstance(number, int) or number < 0:
+    if type(number) is not int or number < 0:  # True and False are no numbers here
         raise ValueError(f"a number is {number!r}")
     return number

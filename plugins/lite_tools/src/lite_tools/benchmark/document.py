@@ -70,10 +70,8 @@ def with_latencies(document: Mapping[str, Any], measured: Sequence[Measured]) ->
     results = [
         {
             **result,
-            "latencies_ms": [[seconds * 1e3 for seconds in turn] for turn in by_name[result["name"]].turns],
-            "latencies_under_load_ms": [
-                [seconds * 1e3 for seconds in load.latencies] for load in by_name[result["name"]].loads
-            ],
+            "latencies_ms": [_milliseconds(turn) for turn in by_name[result["name"]].turns],
+            "latencies_under_load_ms": [_milliseconds(load.latencies) for load in by_name[result["name"]].loads],
         }
         for result in document["results"]
     ]
@@ -116,6 +114,11 @@ def _origin_of_code(session: Session, shapes: Mapping[str, tuple[int, ...]]) -> 
         return "here"
     plans = [plan for target in file.targets if target.backend in session.devices for plan in target.plans]
     return "file" if any(dict(plan.shapes) == dict(shapes) for plan in plans) else "here"
+
+
+def _milliseconds(times: Sequence[float]) -> list[float]:
+    """Return seconds as milliseconds, rounded to nanoseconds, which keeps files small."""
+    return [round(seconds * 1e3, 6) for seconds in times]
 
 
 def _mib(phase: Phase) -> float | None:

@@ -19,8 +19,9 @@ __all__ = ["Change", "change_of_median"]
 
 Array = np.ndarray[Any, Any]
 
-#: Changes up to this share are within what a process's layout in memory causes: they are never reported.
-SMALLEST_CHANGE = 0.01
+#: Changes up to this share are never reported: two processes that run the same code differ by as much, because of their
+#: layout in memory and the clocks of the processor.
+SMALLEST_CHANGE = 0.03
 #: More batches make intervals narrower, but miss disturbances that last longer than a batch.
 _BATCHES = 6
 _FEWEST_RUNS = 5
@@ -54,7 +55,8 @@ class Change(NamedTuple):
         if self.share is None:
             return f"too few runs to tell a difference: at least {_FEWEST_RUNS} of each are needed"
         if self.verdict == "no difference":
-            return f"no difference seen ({_percent(self.low, True)} to {_percent(self.high, True)} %)"
+            above = "" if self.low <= 0 <= self.high else f" above {_percent(SMALLEST_CHANGE)} %"
+            return f"no difference{above} seen ({_percent(self.low, True)} to {_percent(self.high, True)} %)"
         ends = sorted((abs(self.low), abs(self.high)))
         return f"{self.verdict} by {_percent(abs(self.share))} % ({_percent(ends[0])} to {_percent(ends[1])} %)"
 

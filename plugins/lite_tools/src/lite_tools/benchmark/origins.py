@@ -50,7 +50,7 @@ def session_options(
         wanted = precision if isinstance(precision, str) else ", ".join(f"{k}={v}" for k, v in precision.items())
         computed = Effective("precision", wanted, _COMMAND_LINE)
     else:
-        computed = Effective("precision", used.precision, _FILE if targets else _DEFAULT)
+        computed = Effective("precision", session.planner.precision.text, _FILE if targets else _DEFAULT)
     counted = _COMMAND_LINE if threads is not None else f"{_DEFAULT}: the cores of use"
     return [chosen, Effective("threads", str(used.threads), counted), computed]
 

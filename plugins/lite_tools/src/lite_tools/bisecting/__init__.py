@@ -1,6 +1,6 @@
 """Bisection: which node, backend, precision, number of threads or graph pass makes the outputs of a model wrong."""
 
-from lite_tools.bisecting.answers import Answers, hash_of
+from lite_tools.bisecting.answers import Answers, arrays_hash, graph_hash, text_hash
 from lite_tools.bisecting.by_pass import bisect_passes
 from lite_tools.bisecting.by_unit import UNIT_KINDS, bisect_units
 from lite_tools.bisecting.criteria import Agreement, Check, Criterion, Judgement, parse_check
@@ -21,9 +21,11 @@ __all__ = [
     "Findings",
     "Judgement",
     "Trials",
+    "arrays_hash",
     "bisect_passes",
     "bisect_units",
-    "hash_of",
+    "graph_hash",
     "parse_check",
     "smallest_set",
+    "text_hash",
 ]

@@ -16,7 +16,7 @@ from lite_core.ir import Graph
 from lite_core.storage import cache_folder, make_private_folder, read_private, write_private
 from lite_tools.bisecting.criteria import Judgement
 
-__all__ = ["Answers", "hash_of"]
+__all__ = ["Answers", "arrays_hash", "graph_hash", "text_hash"]
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +41,7 @@ class Answers:
         self._is_own = file is None
         folder = cache_folder("bisect")
         if file is None and folder is not None:
-            file = folder / f"{hash_of([json.dumps(about, sort_keys=True).encode()])[:32]}.json"
+            file = folder / f"{text_hash(json.dumps(about, sort_keys=True))[:32]}.json"
         #: The file; None if nothing is stored.
         self.file = file
         self._found: dict[str, Judgement] = {}
@@ -113,24 +113,27 @@ class Answers:
             )
 
 
-def hash_of(parts: list[bytes] | Graph | Mapping[str, Array]) -> str:
-    """Return the SHA-256 of bytes, of arrays with their names, or of a graph with its constants, in hexadecimal."""
-    digest = hashlib.sha256()
-    if isinstance(parts, Graph):
-        digest.update(str(parts).encode())
-        for scope in parts.walk():
-            for node in scope.nodes:
-                digest.update(f"{node.name}\n".encode())
-        for array in parts.every_constant():
-            _add(digest, array)
-    elif isinstance(parts, Mapping):
-        for name, array in parts.items():
-            digest.update(f"{name}\n".encode())
-            _add(digest, array)
-    else:
-        for part in parts:
-            digest.update(part)
+def graph_hash(graph: Graph) -> str:
+    """Return the SHA-256 of a graph with its constants, in hexadecimal."""
+    digest = hashlib.sha256(str(graph).encode())
+    for scope in graph.walk():
+        digest.update("\n".join(node.name for node in scope.nodes).encode())
+    for array in graph.every_constant():
+        _add(digest, array)
     return digest.hexdigest()
+
+
+def arrays_hash(arrays: Mapping[str, Array]) -> str:
+    """Return the SHA-256 of arrays with their names, in hexadecimal."""
+    digest = hashlib.sha256("\n".join(arrays).encode())
+    for array in arrays.values():
+        _add(digest, array)
+    return digest.hexdigest()
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _add(digest: Any, array: Array) -> None:

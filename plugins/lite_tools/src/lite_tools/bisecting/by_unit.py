@@ -13,7 +13,7 @@ import numpy as np
 from lite_core.errors import InputError, LiteError
 from lite_core.observing import Observed
 from lite_core.session import Session
-from lite_tools.bisecting.answers import hash_of
+from lite_tools.bisecting.answers import text_hash
 from lite_tools.bisecting.criteria import GOOD, SKIPPED, Criterion, Judgement
 from lite_tools.bisecting.findings import FOUND, NOTHING, UNSTEADY, Culprit, Findings
 from lite_tools.bisecting.mixing import Mixture, Unit
@@ -69,7 +69,10 @@ class _Bisection:
         self._everything: frozenset[str] = frozenset().union(*(unit.nodes for unit in self._units))
         self._arrays = [np.asarray(inputs[v.name], v.dtype.numpy, order="C") for v in mixture.graph.inputs]
         if not self._units:
-            raise InputError(f"a and b run every node in the same way, so there is nothing to bisect by {by}")
+            raise InputError(
+                f"a and b run every node in the same way, so there is nothing to bisect by {by}: choose other "
+                "backends, threads or precisions for the two sides"
+            )
 
     def run(
         self,
@@ -172,7 +175,7 @@ class _Bisection:
         return observer.found
 
     def _judged(self, trials: Trials, on_b: frozenset[str]) -> Judgement:
-        key = hash_of([f"{name}\n".encode() for name in sorted(on_b)])
+        key = text_hash("\n".join(sorted(on_b)))
         count = len(on_b)
         return trials.judged(key, f"{count} of {len(self._everything)} nodes on b", lambda: self._outputs(on_b))
 

@@ -11,7 +11,7 @@ from lite_core.backend import Options, Partition
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Node
 from lite_core.memory import ScratchPool
-from lite_core.schedule import Candidate, Placement, Plan, split
+from lite_core.schedule import Candidate, CompileError, Placement, Plan, split
 from lite_core.schedule.compile import CompiledPartition, compile_partition
 from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.costs import Costs
@@ -39,11 +39,11 @@ class _Side(NamedTuple):
     changes: Mapping[str, Any]
 
     @staticmethod
-    def of(session: Session, plan: Plan, base: Options) -> _Side:
+    def of(session: Session, placement: Placement, base: Options) -> _Side:
         own, names = session.planner.options, [field.name for field in fields(Options) if field.name != "own"]
         changes = {name: getattr(own, name) for name in names if getattr(own, name) != getattr(base, name)}
-        plain = tuple(candidate for candidate in plan.placement.candidates if not candidate.changes)
-        return _Side(session.planner, plain, _changed(plan.placement, changes), changes)
+        plain = tuple(candidate for candidate in placement.candidates if not candidate.changes)
+        return _Side(session.planner, plain, _changed(placement, changes), changes)
 
     def placed(self, body: Graph, costs: Costs) -> Placement:
         """Return the placement that the session would choose for a body of a control node."""
@@ -55,7 +55,8 @@ class Mixture:
     """Plans for one set of input shapes, in which each node runs as one of two sessions runs it.
 
     Both sessions must have loaded the same ready graph. Nodes are identified by their names; several nodes with one
-    name are on the same side. Nothing moves between devices and nothing falls back, unlike in a session.
+    name are on the same side. Nothing moves between devices and nothing falls back, unlike in a session. If the other
+    session cannot compile a partition, its side consists of the nodes of that partition.
 
     Args:
         a: the session whose options the plans have.
@@ -67,16 +68,13 @@ class Mixture:
     """
 
     def __init__(self, a: Session, b: Session, shapes: Mapping[str, Sequence[int]]) -> None:
-        plans = a.plan(shapes), b.plan(shapes)
-        self.graph = plans[0].graph
-        names = [[node.name for node in plan.graph.nodes] for plan in plans]
-        if names[0] != names[1]:
-            raise InputError("the two configurations run different graphs: load both from the same ready graph")
-        self._options = a.planner.options
-        self._a, self._b = (_Side.of(session, plan, self._options) for session, plan in zip((a, b), plans))
+        plan = a.plan(shapes)
+        self.graph, self._options = plan.graph, a.planner.options
+        self._a = _Side.of(a, plan.placement, self._options)
+        self._b = _Side.of(b, _placement_of(b, shapes, plan), self._options)
         self._costs, self._pool = Costs(), ScratchPool()
         #: The partitions of the latest plan, in which the next one finds its own. More would take too much memory.
-        self._kept = {_partition_key(c.part, c.candidate): c for c in plans[0].compiled if not _is_control(c)}
+        self._kept = {_partition_key(c.part, c.candidate): c for c in plan.compiled if not _is_control(c)}
         #: Units whose nodes the two sessions run differently, in the order of the graph.
         self.units = self._find_units()
 
@@ -127,6 +125,23 @@ class Mixture:
                 for name in inner:
                     units.setdefault(name, set()).add(name)
         return [Unit(name, frozenset(nodes)) for name, nodes in units.items()]
+
+
+def _placement_of(session: Session, shapes: Mapping[str, Sequence[int]], other: Plan) -> Placement:
+    """Return the placement of a session's plan, or that of another plan with the partition that fails to compile."""
+    try:
+        plan = session.plan(shapes)
+    except CompileError as error:
+        failed, placement = {node.name for node in error.placed.partition.graph.nodes}, other.placement
+        new = len(placement.candidates)
+        choice = [new if n.name in failed else old for n, old in zip(other.graph.nodes, placement.choice)]
+        if new not in choice:  # it is in a sub-graph
+            raise
+        candidates = (*placement.candidates, error.placed.candidate)
+        return replace(placement, candidates=candidates, choice=tuple(choice), bodies={})
+    if [node.name for node in plan.graph.nodes] != [node.name for node in other.graph.nodes]:
+        raise InputError("the two configurations run different graphs: load both from the same ready graph")
+    return plan.placement
 
 
 def _changed(placement: Placement, changes: Mapping[str, Any]) -> Placement:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,12 +21,11 @@ from lite_tools.benchmark.other_load import OtherLoadMeter
 from lite_tools.benchmark.saved import read_saved
 from lite_tools.checking.limits import LIMITS
 from lite_tools.cli.bench_tables import print_document
-from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.cli.session_inputs import session_inputs
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
-from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.inputs import ImageOptions
 from lite_tools.commands.notes import print_notes
-from lite_tools.commands.open_batch import open_batch_shapes
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
@@ -38,7 +36,7 @@ from lite_tools.commands.options import (
     seed_option,
     tune_option,
 )
-from lite_tools.commands.printing import print_json
+from lite_tools.commands.printing import json_text, print_json
 
 _SECONDS = 3.0
 #: Options of the whole measurement that the report lists, by parameter.
@@ -194,7 +192,7 @@ def command(
     results = [
         result_of(each, session_options(each.session, *wanted[each.name], precision), concurrent) for each in measured
     ]
-    agreement = check_agreement([(m.name, m.outputs) for m in measured], _limit(precision, measured[0].session, limit))
+    agreement = check_agreement([(m.name, m.outputs) for m in measured], _limit(measured[0].session, limit))
     document: dict[str, Any] = {
         "model": model,
         "model_sha256": model_digest(model, reader),
@@ -239,15 +237,10 @@ class _Inputs:
 
     def make(self, session: Session) -> Mapping[str, np.ndarray[Any, Any]]:
         """Return an array for each input of a session."""
-        given, (batch, notes) = parse_shapes(session.inputs, self.shapes), open_batch_shapes(session.inputs)
-        prepared = prepared_shapes(session.file)
-        arrays, sources = collect_inputs(
-            session.inputs, self.files, given, ImageOptions(), self.seed, default_shapes={**batch, **prepared}
-        )
-        if {n for n in batch if sources[n].startswith("random")} - {*given, *prepared}:
-            self.notes += notes
-        self.arrays, self.sources = dict(arrays), dict(sources)
-        return arrays
+        found = session_inputs(session, self.files, self.shapes, ImageOptions(), self.seed)
+        self.arrays, self.sources, notes = found
+        self.notes += notes
+        return found.arrays
 
 
 def _name(backends: str, threads: int | None) -> str:
@@ -258,12 +251,12 @@ def _backends_in(result: Mapping[str, Any]) -> list[str]:
     return [label.partition(":")[0] for label in result["devices"]]
 
 
-def _limit(precision: str | Mapping[str, str] | None, session: Session, limit: float | None) -> float:
+def _limit(session: Session, limit: float | None) -> float:
     """Return the largest allowed difference: the user's, else that of the least exact precision in use."""
     if limit is not None:
         return limit
-    used = {session.planner.options.precision, *(precision.values() if isinstance(precision, Mapping) else ())}
-    return max(LIMITS[each] for each in used)
+    used = session.planner.precision
+    return max(LIMITS[each] for each in (used.default, *(found for _, found in used.patterns)))
 
 
 def _write_files(
@@ -285,4 +278,4 @@ def _write_files(
     if html_file:
         write_page(html_file, bench_page(complete), "--html")
     if save:
-        write_page(save, json.dumps(complete, indent=1), "--save")
+        write_page(save, json_text(complete), "--save")

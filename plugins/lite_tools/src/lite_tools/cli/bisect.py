@@ -23,10 +23,12 @@ from lite_tools.bisecting import (
     Answers,
     Criterion,
     Trials,
+    arrays_hash,
     bisect_passes,
     bisect_units,
-    hash_of,
+    graph_hash,
     parse_check,
+    text_hash,
 )
 from lite_tools.bisecting.advice import Request, next_command, workaround
 from lite_tools.bisecting.terminal import print_findings
@@ -56,7 +58,12 @@ Array = np.ndarray[Any, Any]
 @click.command("bisect")
 @model_argument
 @click.option("--by", required=True, type=click.Choice([*UNIT_KINDS, "pass"]), help="What is to be found.")
-@click.option("--a", "backend_a", metavar="BACKEND", help="Backend of side a, which is trusted.  [default: host]")
+@click.option(
+    "--a",
+    "backend_a",
+    metavar="BACKEND",
+    help="Backend of side a, which is trusted.  [default: host; by threads, precision or pass: that of side b]",
+)
 @click.option("--b", "backend_b", default="auto", show_default=True, metavar="BACKEND", help="Backend of side b.")
 @click.option(
     "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="Input file, see `lite run`. Repeatable."
@@ -127,20 +134,20 @@ def command(
     reader: dict[str, Any],
     as_json: bool,
 ) -> int:
-    r"""Find what makes the outputs of MODEL wrong on side b, with as few runs as possible.
+    """Find what makes the outputs of MODEL wrong on side b, with as few runs as possible.
 
     \b
-    lite bisect MODEL --by node --b opencl          the node that opencl computes wrongly; side a is host
-    lite bisect MODEL --by backend --b opencl,x86   which of the devices of side b is wrong
-    lite bisect MODEL --by threads --b x86          the node that is wrong with several threads
-    lite bisect MODEL --by precision --b opencl     the nodes that must stay float32; side b computes in float16
-    lite bisect MODEL --by pass                     the graph pass that changes the outputs
+    lite bisect MODEL --by node --b opencl         the node that is wrong on b
+    lite bisect MODEL --by backend --b opencl,x86  the device that is wrong
+    lite bisect MODEL --by threads --b x86         wrong with several threads
+    lite bisect MODEL --by precision --b opencl    nodes to keep in float32
+    lite bisect MODEL --by pass                    the wrong graph pass
 
     Parts of the model run as on side b, all others as on side a, until the smallest part is found with which the
     outputs are wrong. They are wrong if they differ from those of side a, or if --check says so.
 
     The exit code is 0 if side b is good, 1 if something was found or runs differ.
-    """
+    """  # noqa: D301 - \b tells click to keep the line breaks
     _check_usage(limit, atol, rtol, check, state)
     opened = open_verified(model, reader)
     own = opened.file.targets[0].precision if opened.file and opened.file.targets else "float32"
@@ -173,8 +180,8 @@ def command(
     sides = {"a": _about(a, backend_a, a_precision), "b": _about(b, backend_b, precision_b.text)}
     about = {
         "by": by,
-        "model": hash_of(graph),
-        "inputs": hash_of(arrays),
+        "model": graph_hash(graph),
+        "inputs": arrays_hash(arrays),
         **sides,
         "backend_options": backend_options,
         "check": [check, *_content(check)],
@@ -264,7 +271,7 @@ def _about(session: Session, backend: str, precision: str) -> dict[str, Any]:
 def _content(check: str | None) -> list[str]:
     """Return the hash of the script of a check, so that answers of another version are not used."""
     script = (check or "").rpartition(":")[0]
-    return [hash_of([Path(script).read_bytes()])] if os.path.isfile(script) else []
+    return [text_hash(Path(script).read_text(errors="replace"))] if os.path.isfile(script) else []
 
 
 def _progress(as_json: bool) -> Callable[[str], None]:

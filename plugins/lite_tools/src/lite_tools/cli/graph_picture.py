@@ -50,9 +50,7 @@ class PictureRequest(NamedTuple):
             click.UsageError: no picture is asked for, but something to show in it.
         """
         if (self.timed or self.profile or self.errors) and not (self.html or self.svg):
-            raise click.UsageError(
-                "--time, --profile and --errors are shown in pictures: add --html or --svg FILE"
-            )
+            raise click.UsageError("--time, --profile and --errors are shown in pictures: add --html or --svg FILE")
         return bool(self.html or self.svg)
 
 
@@ -83,7 +81,9 @@ def write_pictures(
         if file:
             check_picture(file, option)
     known = known_of_files(request.profile, request.errors)
-    if request.timed or shapes or threads or backend_options or backend != "auto":
+    default = click.core.ParameterSource.DEFAULT
+    is_backend_given = click.get_current_context().get_parameter_source("backend") is not default
+    if request.timed or shapes or threads or backend_options or is_backend_given:
         session = load(model, backends_of(backend), threads, backend_options=backend_options, reader_options=reader)
         graph, known = planned(session, shapes, known, timed=request.timed)
     else:

@@ -16,11 +16,11 @@ import numpy as np
 from lite_core.schedule import Plan
 from lite_core.session import RunProfile, Session, load
 from lite_tools.cli.fallback import Percentage, check_required
-from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.cli.session_inputs import session_inputs
 from lite_tools.cli.taps import TapRecorder, tap_option
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
-from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.inputs import ImageOptions
 from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import (
     backend_option,
@@ -151,7 +151,7 @@ def command(
     """Run MODEL, a file or a folder, and show its outputs, the devices that ran it, and the run time.
 
     Inputs without --input are random numbers. Give their shapes by --shape if the model leaves them open; for a .lite
-    file, the default is the first shape that it is prepared for.
+    file, the default is the first shape that it is prepared for, and an open batch is 1.
     """
     if save:
         check_writable(save, "--save")
@@ -169,10 +169,8 @@ def command(
     taps = TapRecorder(patterns)
     session = make_session(**taps.arguments)
     loading = time.perf_counter() - start
-    given = parse_shapes(session.inputs, shapes)
-    arrays, sources = collect_inputs(
-        session.inputs, inputs, given, image, seed, default_shapes=prepared_shapes(session.file)
-    )
+    arrays, sources, notes = session_inputs(session, inputs, shapes, image, seed)
+    print_notes(notes)
     start = time.perf_counter()
     plan = session.plan({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start

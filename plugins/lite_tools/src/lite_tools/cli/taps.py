@@ -11,10 +11,10 @@ import numpy as np
 
 from lite_core.session import load
 from lite_core.session.session import STORED_TAPS
-from lite_core.session.taps import Tap
 from lite_tools.cli.model_file import open_verified
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.printing import console, print_json
+from lite_tools.taps import Tap
 from lite_tools.writing import write_model, write_with_metadata
 
 __all__ = ["TapRecorder", "print_nodes_options", "tap_option", "write_printing_model"]

@@ -53,7 +53,7 @@ def draw_graph(
     if html:
         on = f" on {', '.join(picture.devices)}" if picture.devices else ""
         kernels = sum(group.kind == "kernel" for group in picture.groups)
-        fused = f"; each of {kernels} kernel(s) computes several nodes" if kernels else ""
+        fused = f"; kernels that compute several nodes: {kernels}" if kernels else ""
         write_page(html, graph_page(picture, layout, f"{count} nodes{on}{fused}"), option)
     if svg:
         write_page(svg, svg_file(picture, layout, picture.colours[0]), option)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["console", "milliseconds", "print_json", "table"]
+__all__ = ["console", "json_text", "milliseconds", "print_json", "table"]
 
 _UNLIMITED_WIDTH = 10_000
 
@@ -44,8 +44,13 @@ def milliseconds(seconds: float) -> str:
 
 
 def print_json(data: dict[str, Any]) -> None:
-    """Print a command's result for programs as strict JSON: inf and nan, which JSON lacks, become strings."""
-    print(json.dumps(_json_ready({"schema_version": 1, **data}), indent=2, default=str, allow_nan=False))
+    """Print a command's result for programs, see :func:`json_text`."""
+    print(json_text(data, indent=2))
+
+
+def json_text(data: Mapping[str, Any], indent: int | None = None) -> str:
+    """Return a command's result as strict JSON: inf and nan, which JSON lacks, become strings."""
+    return json.dumps(_json_ready({"schema_version": 1, **data}), indent=indent, default=str, allow_nan=False)
 
 
 def _json_ready(value: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-__all__ = ["assemble_page", "embedded_json", "escaped", "page_file", "printable", "write_page"]
+__all__ = ["assemble_page", "content_policy", "embedded_json", "escaped", "page_file", "printable", "write_page"]
 
 # What XML 1.0 does not allow, and what changes the direction or the end of a line.
 _NOT_PRINTABLE = re.compile(
@@ -58,12 +58,22 @@ def assemble_page(title: str, body: str, data: Any, styles: Sequence[str], scrip
     own = "\n".join(page_file(name) for name in scripts)
     given = 'const data = JSON.parse(document.getElementById("data").textContent);'
     script = f'"use strict";\n(() => {{\n{given}\n{own}}})();\n'
-    policy = (
+    policy = content_policy(style, script)
+    return _PAGE.format(
+        policy=policy,
+        title=escaped(title),
+        style=style,
+        body=body,
+        data=embedded_json(_printable_data(data)),
+        script=script,
+    )
+
+
+def content_policy(style: str, script: str) -> str:
+    """Return a content security policy that allows the page's own style and script, and no loading."""
+    return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
-    )
-    return _PAGE.format(
-        policy=policy, title=escaped(title), style=style, body=body, data=embedded_json(data), script=script
     )
 
 
@@ -114,17 +124,25 @@ def embedded_json(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    if isinstance(value, str):
-        return printable(value)
+    """Return the value as strict JSON: numbers that are not finite, and objects of other types, become text."""
     if isinstance(value, dict):
-        return {printable(str(key)): _finite(item) for key, item in value.items()}
+        return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     if isinstance(value, float):
         if math.isfinite(value):
             return float(f"{value:.9g}")
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value if value is None or isinstance(value, int) else printable(str(value))
+    return value if value is None or isinstance(value, (str, int)) else str(value)
+
+
+def _printable_data(value: Any) -> Any:
+    """Return plain data with all its texts printable."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(str(key)): _printable_data(item) for key, item in value.items()}
+    return [_printable_data(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def page_file(name: str) -> str:

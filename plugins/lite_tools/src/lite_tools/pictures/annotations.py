@@ -1,4 +1,4 @@
-"""Facts that a picture shows about nodes beside the graph: devices, kernels with their times, errors of a comparison."""
+"""Facts that a picture shows about nodes beside the graph: devices, kernels with times, errors of a comparison."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def main() -> None:
     import pygraphviz
 
     graph = pygraphviz.AGraph(string=sys.stdin.read())
-    sys.stdout.buffer.write(graph.draw(format="json0", prog="dot"))
+    sys.stdout.buffer.write(graph.draw(format="json", prog="dot"))
 
 
 if __name__ == "__main__":

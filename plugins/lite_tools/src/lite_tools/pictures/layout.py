@@ -141,7 +141,7 @@ def _dot(picture: Picture, sizes: Sequence[tuple[int, int]]) -> str:
 
 
 def _parsed(data: dict[str, Any], picture: Picture, sizes: Sequence[tuple[int, int]]) -> Layout:
-    left, bottom, right, top = map(float, data["bb"].split(","))
+    (left, bottom), (right, top) = _corners(data)
 
     def place(x: float, y: float) -> Point:
         """Return a point of Graphviz, whose y axis points up, as a point of the picture."""
@@ -150,16 +150,25 @@ def _parsed(data: dict[str, Any], picture: Picture, sizes: Sequence[tuple[int, i
     boxes = [Box(0, 0, 0, 0)] * len(sizes)
     frames = [Box(0, 0, 0, 0)] * len(picture.groups)
     for found in data.get("objects", ()):
+        (x0, y0), (x1, y1) = _corners(found)
+        centre = place((x0 + x1) / 2, (y0 + y1) / 2)
         name: str = found["name"]
         if name.startswith("cluster_"):
-            x0, y0, x1, y1 = map(float, found["bb"].split(","))
-            centre = place((x0 + x1) / 2, (y0 + y1) / 2)
             frames[int(name.removeprefix("cluster_"))] = Box(*centre, round(x1 - x0, 1), round(y1 - y0, 1))
         else:
-            index = int(name[1:])
-            boxes[index] = Box(*place(*map(float, found["pos"].split(","))), *sizes[index])
+            boxes[int(name[1:])] = Box(*centre, *sizes[int(name[1:])])
     paths: list[list[Point]] = [[] for _ in picture.edges]
     for found in data.get("edges", ()):
-        points = [text for text in found["pos"].split() if text[0] not in "es"]
-        paths[int(found["id"][1:])] = [place(*map(float, point.split(","))) for point in points]
+        paths[int(found["id"][1:])] = [place(*point) for point in _points(found, "bB")]
     return Layout(round(right - left) + 2 * _MARGIN, round(top - bottom) + 2 * _MARGIN, boxes, frames, paths)
+
+
+def _corners(drawn: dict[str, Any]) -> tuple[Point, Point]:
+    """Return the corners of what Graphviz draws as a polygon. NOTE: its other figures have five digits only."""
+    xs, ys = zip(*_points(drawn, "pP"))
+    return (min(xs), min(ys)), (max(xs), max(ys))
+
+
+def _points(drawn: dict[str, Any], kinds: str) -> list[list[float]]:
+    """Return the points of the first polygon (``pP``) or curve (``bB``) that Graphviz draws for an object."""
+    return next((step["points"] for step in drawn["_draw_"] if step["op"] in kinds), [])

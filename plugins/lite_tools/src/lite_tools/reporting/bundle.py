@@ -194,7 +194,7 @@ def _try_node(
     (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
     cut = run_python(_TRIAL.format("cut_node"), [str(folder)], folder, request.seconds)
     if cut.kind != "ran":
-        result.left_out.append(f"the failing node by itself: {cut.last_line}")
+        result.left_out.append(scrubber.text(f"the failing node by itself: {cut.last_line}"))
         return
     words = ["run", "node.lite", "--input", "node_inputs.npz", *_words(request, _device(facts))]
     result.node_command, result.node_replay = _command(words, scrubber), _run_lite(words, request, folder)
@@ -259,7 +259,7 @@ def _pack(
             result.not_scrubbed[name] = [*dict.fromkeys(found)]
     names = [name for name in _ABOUT if name in texts or name in binary]
     result.files = {name: _ABOUT[name] for name in names}
-    manifest = {"schema_version": 1, "lite": __version__, **asdict(result)}
+    manifest = scrubber.data({"schema_version": 1, "lite": __version__, **asdict(result)})
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Scrubber", "shared_variables"]
+__all__ = ["OWN_MODELS", "Scrubber", "shared_variables"]
 
+#: The names of models in a report, which its commands contain.
+OWN_MODELS = ("model.lite", "node.lite")
 #: Environment variables that a report may contain, with their values; all others are left out.
 _SHARED = re.compile(r"(LITE_|GLOG_).*|[A-Z]+_(NUM_THREADS|DYNAMIC)|KMP_[A-Z_]+|OMP_[A-Z_]+")
 #: Folders of the system, which are alike on many machines and tell where libraries were found.
@@ -75,6 +77,8 @@ class Scrubber:
         """Return a text without the private names."""
         for path in self._paths_of_model():
             text = re.sub(rf"(?<![\w.-]){re.escape(path)}(?![\w-])", "<model>", text)
+        if folder := Path(self.model).name:  # the files of a model that is a folder
+            text = re.sub(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\])", "<model>", text)
         for folder, word in sorted(self.folders, key=lambda pair: -len(pair[0])):
             if len(folder) > 1:
                 text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?=[/\\]|\b)(?![\w.-])", word, text)
@@ -105,9 +109,10 @@ class Scrubber:
         if not self.model:
             return []
         path = Path(self.model)
-        absolute = {os.path.abspath(self.model), os.path.realpath(self.model)}
-        written = {self.model} if len(path.parts) > 1 or path.suffix else set()
-        return sorted({*absolute, *written, *([path.name] if path.suffix else [])}, key=len, reverse=True)
+        found = {os.path.abspath(self.model), os.path.realpath(self.model)}
+        found |= {self.model} if len(path.parts) > 1 else set()
+        found |= {path.name} if path.suffix and path.name not in OWN_MODELS else set()
+        return sorted(found, key=len, reverse=True)
 
     def _names(self) -> list[tuple[str, str]]:
         short = self.host.partition(".")[0]

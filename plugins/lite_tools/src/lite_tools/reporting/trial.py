@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import traceback
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from lite_core.observing import IdleObserver
 from lite_core.ops.infer import infer_graph
 from lite_core.plugins import default_plugins
 from lite_core.schedule.partition import cut
-from lite_core.session import Session, load, make_ready, open_model
+from lite_core.session import OpenedModel, load, make_ready, open_model
 from lite_core.session.arguments import to_arrays
 from lite_tools.checking.random_inputs import candidate_inputs
 from lite_tools.cli.model_file import prepared_shapes
@@ -91,7 +92,10 @@ def _run(request: dict[str, Any], folder: Path, facts: Facts) -> None:
     facts.add(step="copying the model")
     copied = for_report(opened.graph, scrubber, with_weights=request["with_weights"])
     write_model(folder / "model.lite", copied, optimized=opened.optimized)
-    facts.add(step="loading the model", graph=format_graph(copied, origins=True))
+    facts.add(step="choosing inputs", graph=format_graph(copied, origins=True), has_code=opened.file is not None)
+    arrays = _inputs(request, opened, folder, facts)
+    shapes = {name: array.shape for name, array in arrays.items()}
+    facts.add(step="loading the model", shapes={name: list(shape) for name, shape in shapes.items()})
     session = load(
         request["model"],
         backend=request["backend"],
@@ -100,11 +104,8 @@ def _run(request: dict[str, Any], folder: Path, facts: Facts) -> None:
         backend_options=request["backend_options"],
         reader_options=request["reader"],
     )
-    facts.add(step="choosing inputs", session=session.describe(), notes=session.notes, has_code=opened.file is not None)
-    arrays = _inputs(request, session, folder, facts)
-    shapes = {name: array.shape for name, array in arrays.items()}
-    facts.add(step="planning and compiling", shapes={name: list(shape) for name, shape in shapes.items()})
-    facts.add(assignment=[assignment.describe() for assignment in session.assignment()])
+    assignment = [assignment.describe() for assignment in session.assignment()]
+    facts.add(step="planning and compiling", session=session.describe(), notes=session.notes, assignment=assignment)
     plan = session.plan(shapes)
     facts.add(
         step="running",
@@ -119,15 +120,15 @@ def _run(request: dict[str, Any], folder: Path, facts: Facts) -> None:
     facts.add(notes=session.notes)
 
 
-def _inputs(request: dict[str, Any], session: Session, folder: Path, facts: Facts) -> dict[str, Array]:
+def _inputs(request: dict[str, Any], opened: OpenedModel, folder: Path, facts: Facts) -> dict[str, Array]:
     """Return the arrays to run with, and store those for the report: random numbers of the same types and shapes."""
-    given = parse_shapes(session.inputs, request["shapes"])
-    from_files = [] if not request["inputs"] else request["inputs"]
-    chosen: Mapping[str, tuple[int, ...]] = {**prepared_shapes(session.file), **given}
-    chosen = smallest_shapes(session.graph, chosen) if not from_files else chosen
-    arrays, sources = collect_inputs(session.inputs, from_files, given, ImageOptions(), request["seed"], chosen)
+    types = {value.name: value.type for value in opened.graph.inputs}
+    given = parse_shapes(types, request["shapes"])
+    chosen: Mapping[str, tuple[int, ...]] = {**prepared_shapes(opened.file), **given}
+    chosen = chosen if request["inputs"] else smallest_shapes(opened.graph, chosen)
+    arrays, sources = collect_inputs(types, request["inputs"], given, ImageOptions(), request["seed"], chosen)
     shapes = {name: array.shape for name, array in arrays.items()}
-    drawn = next(candidate_inputs(session.graph, request["seed"], shapes=shapes))
+    drawn = next(candidate_inputs(opened.graph, request["seed"], shapes=shapes))
     arrays = {n: drawn[n] if sources[n].startswith("random") else array for n, array in arrays.items()}
     kept = arrays if request["with_inputs"] else drawn
     facts.add(inputs={n: {"type": f"{a.dtype}{list(a.shape)}", "source": sources[n]} for n, a in arrays.items()})
@@ -137,7 +138,11 @@ def _inputs(request: dict[str, Any], session: Session, folder: Path, facts: Fact
 
 def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write inputs to an .npz file, except those of types that such files cannot hold: `lite run` draws them."""
-    np.savez(path, allow_pickle=False, **{name: a for name, a in arrays.items() if a.dtype.kind in "biuf"})
+    with zipfile.ZipFile(path, "w") as archive:  # np.savez supports no array of the name "file"
+        for name, array in arrays.items():
+            if array.dtype.kind in "biuf":
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def cut_node(folder: Path) -> int:

@@ -21,6 +21,7 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import plugins_with
 from lite_core.session import RunProfile, Session
 from lite_core.session.session import STORED_TAPS
+from lite_tools.taps import Tap, print_tap
 from lite_tools.writing import write_model
 
 Array = np.ndarray[Any, Any]
@@ -117,7 +118,7 @@ def test_a_node_is_also_found_by_its_name_in_the_model_that_was_read() -> None:
 
 
 def test_functions_receive_the_values_in_the_order_of_the_graph() -> None:
-    taps: list[lite.Tap] = []
+    taps: list[Tap] = []
     session, _ = session_on("Abs", "Sqrt", taps={"y": taps.append, "*o*": taps.append, "x": None})
     assert [*session.run({"x": X})] == ["y", "x"]
     assert [(tap.value, tap.node, tap.op, tap.device) for tap in taps] == [
@@ -130,7 +131,7 @@ def test_functions_receive_the_values_in_the_order_of_the_graph() -> None:
 
 
 def test_a_printed_tap_is_one_line_with_the_facts(capsys: pytest.CaptureFixture[str]) -> None:
-    session, _ = session_on(taps={"first": lite.print_tap, "root": lite.print_tap})
+    session, _ = session_on(taps={"first": print_tap, "root": print_tap})
     session.run({"x": np.array([np.nan, np.inf, 4, 1, 9], np.float32)})
     first, second = capsys.readouterr().err.splitlines()
     assert (
@@ -138,7 +139,7 @@ def test_a_printed_tap_is_one_line_with_the_facts(capsys: pytest.CaptureFixture[
         "[nan -inf -4 -1 ...]"
     )
     assert second.startswith("tap root (Sqrt sqrt")
-    lite.print_tap(lite.Tap("none", np.empty((0, 2), bool)))
+    print_tap(Tap("none", np.empty((0, 2), bool)))
     assert capsys.readouterr().err == "tap none: bool[0, 2] NaN 0 Inf 0 []\n"
 
 
@@ -249,7 +250,7 @@ def test_a_pattern_that_names_nothing_is_refused_with_near_names() -> None:
 
 
 def test_taps_work_with_out_profile_timeout_and_bindings() -> None:
-    taps: list[lite.Tap] = []
+    taps: list[Tap] = []
     session, _ = session_on(*ALL, taps={"root": taps.append})
     out, profile = np.empty(3, np.float32), RunProfile()
     assert session.run({"x": X}, out={"y": out}, profile=profile, timeout=600)["y"] is out

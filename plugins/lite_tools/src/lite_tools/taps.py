@@ -3,7 +3,7 @@
 ::
 
     session = lite.load("model.onnx", taps=["conv_3", "before:softmax*"])      # run() returns these values, too
-    session = lite.load("model.onnx", taps={"conv_*": lite.print_tap})         # a line for each on standard error
+    session = lite.load("model.onnx", taps={"conv_*": print_tap})              # a line for each on standard error
     session.run(inputs, outputs=["relu_7"])                                    # returns only this value
 
 A pattern names values, or nodes and thereby all their results; a node also has its name in the model that was read.
@@ -34,8 +34,9 @@ from lite_core.schedule import Plan, cut
 from lite_core.schedule.placement import unknown_name
 from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.planner import Planner
+from lite_core.session.session import STORED_TAPS, Taps
 
-__all__ = ["Tap", "TappedRuns", "TapsArgument", "print_tap"]
+__all__ = ["Tap", "TappedRuns", "print_tap", "tapped_runs"]
 
 Array = np.ndarray[Any, Any]
 #: Runs a plan with an observer, and returns the outputs of the model by name.
@@ -73,13 +74,20 @@ class Tap(NamedTuple):
         return f"{self.value}{place}: {self.array.dtype}{[*self.array.shape]} {facts} [{first}]"
 
 
-#: Patterns of values to return, or a mapping of patterns to functions that receive the values; None returns them.
-TapsArgument = Sequence[str] | Mapping[str, Callable[[Tap], None] | None]
-
-
 def print_tap(tap: Tap) -> None:
     """Print one line about a value on standard error."""
     print(f"tap {tap}", file=sys.stderr)
+
+
+def tapped_runs(
+    graph: Graph, taps: Taps | None, planner: Planner, notes: list[str], file: ModelFile | None
+) -> TappedRuns:
+    """Return the runs of a session that hand over values; by default those that its file names are printed."""
+    if taps is None:
+        stored = "" if file is None else file.metadata[STORED_TAPS]
+        taps = dict.fromkeys(stored.split("\n"), print_tap)
+        notes.append(f"every run prints the values that the model's taps name: {', '.join(taps)}")
+    return TappedRuns(graph, taps, planner, notes, file)
 
 
 class TappedRuns:
@@ -96,9 +104,7 @@ class TappedRuns:
         InputError: a pattern names nothing in the graph, or ``taps`` is of another kind.
     """
 
-    def __init__(
-        self, graph: Graph, taps: TapsArgument, planner: Planner, notes: list[str], file: ModelFile | None
-    ) -> None:
+    def __init__(self, graph: Graph, taps: Taps, planner: Planner, notes: list[str], file: ModelFile | None) -> None:
         self._planner, self._notes, self._file = planner, notes, file
         self._nodes = [node for scope in graph.walk() for node in scope.nodes]
         self._makers = {value.name: node for node in self._nodes for value in node.outputs if value is not None}

@@ -34,7 +34,7 @@ ALLOWED_IMPORTS = {
     "lite_paddle": ("lite_core", "lite_tools.commands"),
     "lite_onnx": ("lite_core", "lite_tools.commands"),
     "lite_serve": ("lite_core", "lite_tools.commands"),
-    "lite_conformance": ("lite_core", "lite_tools.commands", "lite_tools.checking", "lite_tools.pages.page"),
+    "lite_conformance": ("lite_core", "lite_tools.commands", "lite_tools.checking"),
 }
 #: Imports of all other distributions: an ordinary backend or reader needs no entry in the table.
 IMPORTS_OF_ORDINARY_PLUGINS = ("lite_core",)

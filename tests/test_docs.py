@@ -8,8 +8,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from observers import Recorder
 
 import lite_core as lite
+from lite_core.backend import Buffer, Partition
+from lite_core.memory import HostMemory
 from lite_core.plugins import PluginManager
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +29,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def test_the_plugin_of_the_tutorial() -> None:
-    (code,) = blocks(ROOT / "docs/writing-a-plugin.md", "python")
+    code, _ = blocks(ROOT / "docs/writing-a-plugin.md", "python")
     module = ModuleType("lite_toy_plugin")
     exec(code, module.__dict__)
     plugins = PluginManager(list)
@@ -37,6 +40,26 @@ def test_the_plugin_of_the_tutorial() -> None:
     y = session.run(x=[[-1.0, 0.0, 2.0]])["y"]
     e = np.exp([0.0, 0.0, 2.0])
     np.testing.assert_allclose(y[0], e / e.sum(), rtol=1e-6)
+
+
+def test_the_observable_executable_of_the_tutorial() -> None:
+    _, code = blocks(ROOT / "docs/writing-a-plugin.md", "python")
+    module = ModuleType("lite_toy_executable")
+    exec(code, module.__dict__)
+    b = lite.GraphBuilder("observed")
+    b.output(b.add("Neg", [b.add("Relu", [b.input("x", "float32", (3,))], name="first")], name="last"), "y")
+    graph, memory = b.build(), HostMemory()
+    (relu,) = graph.nodes[0].outputs
+    assert relu is not None
+    executable, observer = module.ToyExecutable(Partition("part", graph)), Recorder({relu.name: np.ones(3, np.float32)})
+    inputs = [Buffer(graph.inputs[0].type, memory, np.array([-1, 0, 2], np.float32))]
+    outputs = [Buffer(graph.outputs[0].type, memory)]
+    executable.run(inputs, outputs, None)
+    assert outputs[0].data.tolist() == [0, 0, -2]
+    executable.run_observed(inputs, outputs, None, observer)
+    assert observer.started == [("numpy", ["first"]), ("numpy", ["last"])]
+    assert observer.values[relu.name].tolist() == [0, 0, 2]
+    assert outputs[0].data.tolist() == [-1, -1, -1]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -102,7 +102,7 @@ def readme_commands() -> list[str]:
     return [re.sub(r"\[(\w+)\]", "", command).strip() for command in found if not command.startswith(ELSEWHERE)]
 
 
-#: Every command but `lite bench`, which measures for ten seconds, and `lite report`, which runs the model several times.
+#: Every command but `lite bench`, which measures for ten seconds, and `lite report`, which runs the model repeatedly.
 QUICK = [command for command in readme_commands() if not command.startswith(("lite bench", "lite report"))]
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-
-from lite_core.backend import Buffer
+from lite_core.backend import Array, Buffer
 from lite_core.ir import Value
 
 __all__ = ["IdleObserver", "Observable", "Observed", "Observer", "observed_arrays", "observed_buffers"]
-
-Array = np.ndarray[Any, Any]
 
 
 class Observed(NamedTuple):

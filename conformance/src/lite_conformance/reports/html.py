@@ -31,7 +31,7 @@ from lite_conformance.reports.summary import (
     verdict,
 )
 from lite_core.errors import InputError
-from lite_tools.pages.page import content_policy, embedded_json
+from lite_tools.commands import content_policy, embedded_json
 
 __all__ = ["render_html", "write_html"]
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 
-from lite_core.ir import DType, Node
+from lite_core.ir import Attribute, DType, Node
 from lite_core.passes.polynomial import Polynomial, is_close, match_polynomial
 from lite_core.passes.rewriting import Scope, ScopePass
 
 __all__ = ["GeluFusion"]
 
 _RESULT: Polynomial = {(1, 0): 0.5, (1, 1): 0.5}
-_ERF_ARGUMENT: Polynomial = {(1, 0): math.sqrt(0.5)}
 _TANH_SCALE = math.sqrt(2 / math.pi)
-_TANH_ARGUMENT: Polynomial = {(1, 0): _TANH_SCALE, (3, 0): _TANH_SCALE * 0.044715}
+# The argument of each function that a Gelu is written with, and the attributes of that Gelu.
+_FORMS: dict[str, tuple[Polynomial, dict[str, Attribute]]] = {
+    "Erf": ({(1, 0): math.sqrt(0.5)}, {}),
+    "Tanh": ({(1, 0): _TANH_SCALE, (3, 0): _TANH_SCALE * 0.044715}, {"approximate": "tanh"}),
+}
 
 
 class GeluFusion(ScopePass):
@@ -31,22 +34,14 @@ class GeluFusion(ScopePass):
 
     def rewrite(self, scope: Scope) -> None:
         for node in scope.nodes():
-            if node.qualified_op == "Erf":
-                _fuse(scope, node, _ERF_ARGUMENT, "none")
-            elif node.qualified_op == "Tanh":
-                _fuse(scope, node, _TANH_ARGUMENT, "tanh")
+            if node.qualified_op in _FORMS:
+                _fuse(scope, node, *_FORMS[node.qualified_op])
 
 
-def _fuse(scope: Scope, node: Node, wanted: Polynomial, approximate: str) -> None:
-    argument = node.inputs[0]
-    if argument is None:
-        return
-    dtype: DType = argument.dtype
-
-    def accepts(inner: Polynomial, result: Polynomial) -> bool:
+def _fuse(scope: Scope, node: Node, wanted: Polynomial, attributes: dict[str, Attribute]) -> None:
+    def accepts(inner: Polynomial, result: Polynomial, dtype: DType) -> bool:
         return is_close(inner, wanted, dtype) and is_close(result, _RESULT, dtype)
 
-    match = match_polynomial(scope, (node,), argument, accepts)
+    match = match_polynomial(scope, (node,), node.inputs[0], accepts)
     if match is not None:
-        attributes = {} if approximate == "none" else {"approximate": approximate}
         scope.substitute(match.nodes, "Gelu", [match.source], attributes)

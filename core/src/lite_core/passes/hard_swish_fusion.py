@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from math import inf, isfinite
 from typing import NamedTuple
 
 from lite_core import ops
-from lite_core.ir import Node, Value
+from lite_core.ir import DType, Node, Value
 from lite_core.passes.polynomial import Polynomial, is_close, match_polynomial
 from lite_core.passes.rewriting import Scope, ScopePass
 
@@ -41,82 +41,73 @@ class HardSwishFusion(ScopePass):
 
     def rewrite(self, scope: Scope) -> None:
         for node in scope.nodes():
-            for clamp in _clamps(scope, node):
-                if _fuse(scope, clamp):
-                    break
+            clamp = _clamp(scope, node)
+            if clamp is not None:
+                _fuse(scope, clamp)
 
 
-def _fuse(scope: Scope, clamp: _Clamp) -> bool:
-    dtype = clamp.argument.dtype
-
+def _fuse(scope: Scope, clamp: _Clamp) -> None:
     def line(inner: Polynomial, factor: float) -> Polynomial:
         """Return the factor times the clamped argument, as a polynomial in x."""
         scaled = {key: factor * clamp.scale * c for key, c in inner.items()}
         scaled[0, 0] = scaled.get((0, 0), 0.0) + factor * clamp.offset
         return scaled
 
-    def between_0_and_1(factor: float) -> bool:
+    def between_0_and_1(factor: float, dtype: DType) -> bool:
         limits = {(0, 0): factor * clamp.low, (1, 0): factor * clamp.high}
         return factor > 0 and is_close(limits, {(1, 0): 1.0}, dtype)
 
-    def is_hard_swish(inner: Polynomial, result: Polynomial) -> bool:
+    def is_hard_swish(inner: Polynomial, result: Polynomial, dtype: DType) -> bool:
         factor = result.get((1, 1), 0.0)
         return (
             is_close(result, {(1, 1): factor}, dtype)
-            and between_0_and_1(factor)
+            and between_0_and_1(factor, dtype)
             and is_close(line(inner, factor), {(1, 0): 1 / 6, (0, 0): 0.5}, dtype)
         )
 
-    def is_hard_sigmoid(inner: Polynomial, result: Polynomial) -> bool:
+    def is_hard_sigmoid(inner: Polynomial, result: Polynomial, dtype: DType) -> bool:
         factor = result.get((0, 1), 0.0)
         linear = all(c == 0 for key, c in inner.items() if sum(key) > 1) and inner.get((1, 0), 0.0) != 0
-        return linear and is_close(result, {(0, 1): factor}, dtype) and between_0_and_1(factor)
+        return linear and is_close(result, {(0, 1): factor}, dtype) and between_0_and_1(factor, dtype)
 
     match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_swish)
     if match is not None:
         scope.substitute(match.nodes, "HardSwish", [match.source])
-        return True
-    if clamp.nodes[-1].op == "HardSigmoid":
-        return False
-    match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_sigmoid, farthest=True)
-    if match is None:
-        return False
-    slope = line(match.argument, match.result[0, 1])
-    attributes = {"alpha": slope[1, 0], "beta": slope[0, 0]}
-    scope.substitute(match.nodes, "HardSigmoid", [match.source], attributes)
-    return True
+    elif clamp.nodes[-1].op != "HardSigmoid":
+        match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_sigmoid, farthest=True)
+        if match is not None:
+            slope = line(match.argument, match.result[0, 1])
+            attributes = {"alpha": slope[1, 0], "beta": slope[0, 0]}
+            scope.substitute(match.nodes, "HardSigmoid", [match.source], attributes)
 
 
 # **** clamps ****
 
 
-def _clamps(scope: Scope, node: Node) -> Iterator[_Clamp]:
-    """Yield the interpretations of a node, possibly with the node before it, as a clamp."""
-    if node.qualified_op == "HardSigmoid" and node.inputs[0] is not None:
+def _clamp(scope: Scope, node: Node) -> _Clamp | None:
+    """Return a node, possibly with the node before it, as a clamp, or None."""
+    first = node.inputs[0] if node.inputs else None
+    if node.qualified_op == "HardSigmoid" and first is not None:
         attributes = ops.get(node).attributes_of(node)
-        yield _Clamp((node,), node.inputs[0], 0.0, 1.0, attributes["alpha"], attributes["beta"])
-    elif node.qualified_op == "Clip" and node.inputs[0] is not None:
+        return _Clamp((node,), first, 0.0, 1.0, attributes["alpha"], attributes["beta"])
+    if node.qualified_op == "Clip" and first is not None:
         low, high = (scope.scalar(v) for v in (*node.inputs[1:], None, None)[:2])
-        if low is not None and high is not None:
-            yield _Clamp((node,), node.inputs[0], low, high)
-    elif node.qualified_op in ("Min", "Max"):
-        yield from _min_max(scope, node)
+        return None if low is None or high is None else _Clamp((node,), first, low, high)
+    outer = _limits(scope, node) if node.qualified_op in ("Min", "Max") else None
+    inner_node = None if outer is None else scope.producer(outer[0], "Relu", "Min", "Max")
+    inner = None if inner_node is None else _limits(scope, inner_node)
+    if outer is None or inner_node is None or inner is None:
+        return None
+    low, high = max(outer[1], inner[1]), min(outer[2], inner[2])
+    return _Clamp((inner_node, node), inner[0], low, high) if isfinite(low) and isfinite(high) and low <= high else None
 
 
-def _min_max(scope: Scope, node: Node) -> Iterator[_Clamp]:
-    outer = scope.tensor_and_scalar(node)
-    if outer is None:
-        return
-    value, outer_limit = outer
-    inner_node = scope.producer(value, "Relu", "Max" if node.op == "Min" else "Min")
-    if inner_node is None:
-        return
-    if inner_node.op == "Relu":
-        inner = None if inner_node.inputs[0] is None else (inner_node.inputs[0], 0.0)
-    else:
-        inner = scope.tensor_and_scalar(inner_node)
-    if inner is None or (inner_node.op == "Relu" and node.op == "Max"):
-        return
-    low, high = (inner[1], outer_limit) if node.op == "Min" else (outer_limit, inner[1])
-    if low <= high:
-        yield _Clamp((inner_node, node), inner[0], low, high)
+def _limits(scope: Scope, node: Node) -> tuple[Value, float, float] | None:
+    """Return the tensor that a Relu, Min or Max limits by a number, and its least and greatest result."""
+    if node.op == "Relu":
+        return None if node.inputs[0] is None else (node.inputs[0], 0.0, inf)
+    found = scope.tensor_and_scalar(node)
+    if found is None:
+        return None
+    value, limit = found
+    return (value, -inf, limit) if node.op == "Min" else (value, limit, inf)

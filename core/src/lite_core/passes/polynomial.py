@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import NamedTuple
 
 from lite_core.ir import DType, Node, Value
 from lite_core.passes.rewriting import Scope
 
-__all__ = ["Match", "Polynomial", "is_close", "match_polynomial", "source_candidates"]
+__all__ = ["Accepts", "Match", "Polynomial", "is_close", "match_polynomial"]
 
 #: Coefficients by exponents: ``{(1, 0): 0.5, (1, 1): 0.5}`` is ``0.5 x + 0.5 x t``.
 Polynomial = Mapping[tuple[int, int], float]
@@ -55,53 +56,43 @@ class _Reader:
         if node is None:
             return None
         operands = [self.read(v, depth + 1) for v in node.inputs]
-        if any(p is None for p in operands):
+        known = [p for p in operands if p is not None]
+        result = _apply(node.op, known) if len(known) == len(operands) else None
+        if result is None or any(sum(key) > _MOST_DEGREE for key in result):
             return None
-        result = _apply(node.op, [p for p in operands if p is not None])
-        if result is not None and node not in self.nodes:
+        if node not in self.nodes:
             self.nodes.append(node)
         return result
 
 
 def _apply(op: str, operands: list[Polynomial]) -> Polynomial | None:
-    first = operands[0]
-    if op in ("Identity", "Neg"):
-        return first if op == "Identity" else _combine(first, {}, -1.0)
-    if op == "Sum":
-        total: Polynomial = {}
-        for operand in operands:
-            total = _combine(operand, total, 1.0)
-        return total
-    second = operands[1]
-    if op in ("Add", "Sub"):
-        return _combine(second, first, 1.0 if op == "Add" else -1.0)
+    first, *others = operands
+    if op == "Neg":
+        return _combine({}, first, -1.0)
+    if op in ("Identity", "Add", "Sub", "Sum"):
+        factor = -1.0 if op == "Sub" else 1.0
+        return reduce(lambda total, other: _combine(total, other, factor), others, first)
+    second = others[0]
     if op == "Mul":
         return _multiply(first, second)
     if not set(second) <= {(0, 0)}:
         return None
     number = second.get((0, 0), 0.0)
     if op == "Div":
-        return None if number == 0 else _combine(first, {}, 1.0 / number)
-    if number not in (1, 2, 3):
-        return None
-    power: Polynomial | None = first
-    for _ in range(int(number) - 1):
-        power = None if power is None else _multiply(power, first)
-    return power
+        return None if number == 0 else _combine({}, first, 1.0 / number)
+    return reduce(_multiply, [first] * int(number)) if number in (1, 2, 3) else None
 
 
 def _combine(a: Polynomial, b: Polynomial, factor: float) -> Polynomial:
-    """Return ``factor * a + b``."""
-    return {key: factor * a.get(key, 0.0) + b.get(key, 0.0) for key in {*a, *b}}
+    """Return ``a + factor * b``."""
+    return {key: a.get(key, 0.0) + factor * b.get(key, 0.0) for key in {*a, *b}}
 
 
-def _multiply(a: Polynomial, b: Polynomial) -> Polynomial | None:
+def _multiply(a: Polynomial, b: Polynomial) -> Polynomial:
     result: dict[tuple[int, int], float] = {}
     for (i, j), p in a.items():
         for (k, n), q in b.items():
             key = (i + k, j + n)
-            if sum(key) > _MOST_DEGREE:
-                return None
             result[key] = result.get(key, 0.0) + p * q
     return result
 
@@ -122,7 +113,12 @@ class Match(NamedTuple):
     result: Polynomial
 
 
-def source_candidates(scope: Scope, argument: Value) -> Iterator[Value]:
+#: Returns True if the argument of the atom, a polynomial in ``x`` (exponents ``(n, 0)``), and a result, a polynomial in
+#: ``x`` and the atom, are those of a pattern, up to the rounding of constants to the element type.
+Accepts = Callable[[Polynomial, Polynomial, DType], bool]
+
+
+def _source_candidates(scope: Scope, argument: Value) -> Iterator[Value]:
     """Yield values that may be the pattern's ``x``: the arithmetic operands of the atom's argument, nearest first."""
     pending, seen = [argument], {argument}
     while pending and len(seen) <= 4 * _MOST_STEPS:
@@ -138,8 +134,8 @@ def source_candidates(scope: Scope, argument: Value) -> Iterator[Value]:
 def match_polynomial(
     scope: Scope,
     atom_nodes: tuple[Node, ...],
-    argument: Value,
-    accepts: Callable[[Polynomial, Polynomial], bool],
+    argument: Value | None,
+    accepts: Accepts,
     *,
     farthest: bool = False,
 ) -> Match | None:
@@ -149,51 +145,43 @@ def match_polynomial(
         scope: the scope to search.
         atom_nodes: the nodes of the atom ``t``, such as Erf; the last one writes it.
         argument: the value from which ``t`` is computed.
-        accepts: returns True if the argument, a polynomial in ``x`` (exponents ``(n, 0)``), and a result, a polynomial
-            in ``x`` and ``t``, are those of the pattern.
+        accepts: recognises the pattern.
         farthest: of several candidates for ``x``, prefer the one farthest from the atom, for patterns that include any
             preceding arithmetic.
     """
     atom = atom_nodes[-1].outputs[0]
-    if atom is None or not atom.dtype.is_floating:
+    if argument is None or atom is None or not atom.dtype.is_floating:
         return None
-    candidates = list(source_candidates(scope, argument))
+    candidates = list(_source_candidates(scope, argument))
     for source in reversed(candidates) if farthest else candidates:
-        reader = _Reader(scope, {source: (1, 0)})
-        inner = reader.read(argument)
-        if inner is None:
-            continue
-        found = _follow(scope, atom_nodes, source, reader.nodes, inner, accepts)
+        found = _follow(scope, atom_nodes, atom, source, argument, accepts)
         if found is not None:
             return found
     return None
 
 
 def _follow(
-    scope: Scope,
-    atom_nodes: tuple[Node, ...],
-    source: Value,
-    argument_nodes: list[Node],
-    argument: Polynomial,
-    accepts: Callable[[Polynomial, Polynomial], bool],
+    scope: Scope, atom_nodes: tuple[Node, ...], atom: Value, source: Value, argument: Value, accepts: Accepts
 ) -> Match | None:
     """Follow sole users from the atom towards the outputs until the result is accepted."""
-    atom = atom_nodes[-1].outputs[0]
-    assert atom is not None
+    before = _Reader(scope, {source: (1, 0)})
+    inner = before.read(argument)
+    if inner is None:
+        return None
     value = atom
     for step in range(_MOST_STEPS):
-        reader = _Reader(scope, {source: (1, 0), atom: (0, 1)})
-        result = reader.read(value)
+        after = _Reader(scope, {source: (1, 0), atom: (0, 1)})
+        result = after.read(value)
         if result is None:
             return None
-        nodes = [*argument_nodes, *atom_nodes, *(n for n in reader.nodes if n not in argument_nodes)]
         last = scope.producer(value)
-        if (step > 0 or argument_nodes) and last is not None and accepts(argument, result):
+        if (step > 0 or before.nodes) and last is not None and accepts(inner, result, argument.dtype):
+            nodes = [*before.nodes, *atom_nodes, *(n for n in after.nodes if n not in before.nodes)]
             nodes.remove(last)
             nodes.append(last)
             # NOTE: a constant with more dimensions than x would widen the result.
             same_shape = source.type.shape is not None and source.type.shape == value.type.shape
-            return Match(source, tuple(nodes), argument, result) if same_shape and scope.are_private(nodes) else None
+            return Match(source, tuple(nodes), inner, result) if same_shape and scope.are_private(nodes) else None
         user = scope.sole_consumer(value)
         if user is None or len(user.outputs) != 1 or user.outputs[0] is None:
             return None

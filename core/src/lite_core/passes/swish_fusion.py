@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lite_core.ir import Node
+from lite_core.ir import DType, Node
 from lite_core.passes.polynomial import Polynomial, is_close, match_polynomial
 from lite_core.passes.rewriting import Scope, ScopePass
 
@@ -28,16 +28,12 @@ class SwishFusion(ScopePass):
 
 
 def _fuse(scope: Scope, node: Node) -> None:
-    argument = node.inputs[0]
-    if argument is None:
-        return
-
-    def accepts(inner: Polynomial, result: Polynomial) -> bool:
+    def accepts(inner: Polynomial, result: Polynomial, dtype: DType) -> bool:
         beta = inner.get((1, 0), 0.0)
         only_beta = beta != 0 and all(c == 0 for key, c in inner.items() if key != (1, 0))
-        return only_beta and is_close(result, {(1, 1): 1.0}, argument.dtype)
+        return only_beta and is_close(result, {(1, 1): 1.0}, dtype)
 
-    match = match_polynomial(scope, (node,), argument, accepts)
+    match = match_polynomial(scope, (node,), node.inputs[0], accepts)
     if match is not None:
         beta = match.argument[1, 0]
         attributes = {} if beta == 1 else {"beta": beta}

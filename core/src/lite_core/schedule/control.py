@@ -8,30 +8,24 @@ partitions of its bodies run on the devices where their nodes were placed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from lite_core.backend import Buffer, Partition
+from lite_core.backend import Array, Buffer, Partition
 from lite_core.ir import Graph, Node, Value
 from lite_core.observing import Observer
 from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.profile import RunProfile
 
-__all__ = ["BodyPlan", "ControlExecutable", "PlanBody"]
-
-Array = np.ndarray[Any, Any]
+__all__ = ["BodyPlan", "ControlExecutable", "PlanBody", "RunPlan"]
 
 
 class BodyPlan(Protocol):
     """The part of a plan that control flow needs: running a body."""
 
     def run(
-        self,
-        inputs: Sequence[Array],
-        out: Mapping[str, Array] | None = None,
-        profile: RunProfile | None = None,
-        observer: Observer | None = None,
+        self, inputs: Sequence[Array], *, profile: RunProfile | None = None, observer: Observer | None = None
     ) -> list[Array]:
         """Run the body; return an array for each output, in order. For the other arguments see :meth:`Plan.run`."""
         ...
@@ -39,6 +33,9 @@ class BodyPlan(Protocol):
 
 #: Makes the plan of a body from a separate graph with inferred types; the text is the prefix of its partitions' names.
 PlanBody = Callable[[Graph, str], BodyPlan]
+
+#: Runs a plan on arrays, with the profile and the observer of the whole run.
+RunPlan = Callable[[BodyPlan, Sequence[Array]], list[Array]]
 
 # Lengths that grow with the iterations recur in the same order in each run: a cache with fewer plans would never hit.
 _MOST_PLANS = 64
@@ -69,17 +66,16 @@ class ControlExecutable:
         inputs: Sequence[Buffer],
         outputs: Sequence[Buffer],
         scratch: Buffer | None,
-        profile: RunProfile | None = None,
-        observer: Observer | None = None,
+        run_plan: RunPlan = lambda plan, arrays: plan.run(arrays),
     ) -> None:
-        """Run the node; ``profile`` and ``observer`` receive the kernels of its bodies, each time they run."""
+        """Run the node; ``run_plan`` runs the plan of a body, each time the body runs."""
         from lite_core.ops.evaluate import evaluate_node  # not at the top: few models need it
 
         scope: dict[Value, Array] = dict(self._graph.constants)
         scope.update((value, buffer.data) for value, buffer in zip(self._graph.inputs, inputs))
 
         def run_body(body: Graph, arrays: Sequence[Array]) -> list[Array]:
-            return self._bodies[body].run(arrays, scope, profile, observer)
+            return self._bodies[body].run(arrays, scope, run_plan)
 
         arrays = [None if value is None else scope[value] for value in self.node.inputs]
         condition = arrays[0] if self.node.op == "If" else None
@@ -118,13 +114,7 @@ class _Body:
         self._plan_body = plan_body
         self._plans: PlanCache[BodyPlan] = PlanCache(_MOST_PLANS)
 
-    def run(
-        self,
-        arrays: Sequence[Array],
-        scope: Mapping[Value, Array],
-        profile: RunProfile | None,
-        observer: Observer | None,
-    ) -> list[Array]:
+    def run(self, arrays: Sequence[Array], scope: Mapping[Value, Array], run_plan: RunPlan) -> list[Array]:
         """Run the body; its outputs may share memory with inputs, captured values or constants."""
         graph = self._graph
         given = [*arrays, *(scope[value] for value in self._captured)]
@@ -134,7 +124,7 @@ class _Body:
             contiguous = [np.asarray(array, order="C") for array in given]
             signature = tuple([array.shape for array in contiguous])
             plan = self._plans.find(signature) or self._plans.get(signature, self._make_plan)
-            array_of.update(zip(graph.outputs, plan.run(contiguous, None, profile, observer)))
+            array_of.update(zip(graph.outputs, run_plan(plan, contiguous)))
         return [array_of[value] for value in self._outputs]
 
     def _make_plan(self, signature: Signature) -> BodyPlan:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from lite_core.backend import Buffer, Interval, Memory, Options, Partition, ViewsMemory
+from lite_core.backend import Array, Buffer, Interval, Memory, Options, Partition, ViewsMemory
 from lite_core.deadline import check_time
 from lite_core.errors import InputError
 from lite_core.ir import Graph, Value
@@ -26,8 +25,6 @@ from lite_core.schedule.steps import Allocation, ControlStep, CopyStep, Partitio
 __all__ = ["Plan", "copy_into", "make_plan"]
 
 logger = logging.getLogger("lite.run")
-
-Array = np.ndarray[Any, Any]
 
 _HOST = HostMemory()
 

@@ -6,11 +6,9 @@ import logging
 import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from lite_core.backend import Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
+from lite_core.backend import Array, Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.ir import TensorType, Value
 from lite_core.memory import HostMemory, read_only
@@ -24,8 +22,6 @@ from lite_core.schedule.profile import CopyTime, RunProfile
 __all__ = ["Allocation", "ControlStep", "CopyStep", "PartitionStep", "Run", "Step"]
 
 logger = logging.getLogger("lite.run")
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
@@ -203,7 +199,9 @@ class ControlStep(PartitionStep):
         assert isinstance(executable, ControlExecutable)
         inside = None if run.profile is None else RunProfile()
         start = time.perf_counter()
-        executable.run(arguments, results, scratch, inside, run.observer)
+        executable.run(
+            arguments, results, scratch, lambda plan, given: plan.run(given, profile=inside, observer=run.observer)
+        )
         if run.profile is not None and inside is not None:
             run.profile.add(self.part, self.label, time.perf_counter() - start - inside.accounted_seconds(), ())
             run.profile.add_repeated(inside)

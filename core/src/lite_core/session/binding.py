@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
-import numpy as np
-
+from lite_core.backend import Array
 from lite_core.deadline import run_within
 
 __all__ = ["Binding"]
 
-Array = np.ndarray[Any, Any]
 Outputs = dict[str, Array]
 
 

@@ -6,9 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from shlex import quote
-from typing import Any
-
-import numpy as np
 
 from lite_core.backend import No, Options, Partition, Stale
 from lite_core.container import ModelFile, PartitionRecord, PlanRecord, TargetRecord
@@ -22,8 +19,6 @@ from lite_core.schedule.planner import Planner
 from lite_core.schedule.precision import Precision
 
 __all__ = ["Prepared", "place_without_code"]
-
-Array = np.ndarray[Any, Any]
 
 
 def place_without_code(

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from lite_tools.commands.pictures import check_picture, draw_graph
     from lite_tools.commands.printing import console, milliseconds, print_json, table
+    from lite_tools.commands.safe_html import content_policy, embedded_json
     from lite_tools.commands.targets import check_targets, split_targets
 
 _MODULES = {
@@ -76,7 +77,9 @@ _MODULES = {
     "check_writable": "errors",
     "collect_inputs": "inputs",
     "console": "printing",
+    "content_policy": "safe_html",
     "draw_graph": "pictures",
+    "embedded_json": "safe_html",
     "json_option": "options",
     "milliseconds": "printing",
     "model_argument": "options",
@@ -114,7 +117,9 @@ __all__ = [
     "check_writable",
     "collect_inputs",
     "console",
+    "content_policy",
     "draw_graph",
+    "embedded_json",
     "json_option",
     "milliseconds",
     "model_argument",

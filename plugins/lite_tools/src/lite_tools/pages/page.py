@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
-import math
 import os
 import re
 from collections.abc import Sequence
@@ -16,7 +12,9 @@ from typing import Any
 
 import click
 
-__all__ = ["assemble_page", "content_policy", "embedded_json", "escaped", "page_file", "printable", "write_page"]
+from lite_tools.commands.safe_html import content_policy, embedded_json
+
+__all__ = ["assemble_page", "escaped", "page_file", "printable", "write_page"]
 
 # What XML 1.0 does not allow, and what changes the direction or the end of a line.
 _NOT_PRINTABLE = re.compile(
@@ -69,14 +67,6 @@ def assemble_page(title: str, body: str, data: Any, styles: Sequence[str], scrip
     )
 
 
-def content_policy(style: str, script: str) -> str:
-    """Return a content security policy that allows the page's own style and script, and no loading."""
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
 def write_page(path: str, text: str, option: str) -> None:
     """Write a page or a picture as UTF-8; a file that exists is replaced at once.
 
@@ -113,29 +103,6 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-def embedded_json(value: Any) -> str:
-    """Return JSON that is safe inside a ``<script>`` element, for any texts.
-
-    It is ASCII only, because of U+2028, U+2029 and lone surrogates, and ``<`` is escaped, so that no text can end the
-    element or open a comment. Numbers that are not finite become the strings nan, inf and -inf.
-    """
-    text = json.dumps(_finite(value), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _finite(value: Any) -> Any:
-    """Return the value as strict JSON: numbers that are not finite, and objects of other types, become text."""
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(f"{value:.9g}")
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value if value is None or isinstance(value, (str, int)) else str(value)
-
-
 def _printable_data(value: Any) -> Any:
     """Return plain data with all its texts printable."""
     if isinstance(value, str):
@@ -148,7 +115,3 @@ def _printable_data(value: Any) -> Any:
 def page_file(name: str) -> str:
     """Return the text of a file in ``files/``: a style sheet or a script."""
     return (resources.files(__package__) / "files" / name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -311,8 +311,8 @@ def test_printed_graph() -> None:
     assert format_graph(chain(), origins=True) == (
         "graph chain(%x: float32[batch, 4]) {\n"
         "  const %const: int64[3] = [0, 2, 2]\n"
-        "  %split: float32[batch, 2, 2] = Reshape(%x, %const)  # reshape2 'r0'\n"
-        "  %y: float32[batch, 2, 2] = Transpose(%split) {perm=[0, 2, 1]}\n"
+        "  %split: float32[batch, 2, 2] = Reshape(%x, %const)  # split, from reshape2 'r0'\n"
+        "  %y: float32[batch, 2, 2] = Transpose(%split) {perm=[0, 2, 1]}  # swap\n"
         "  return %y: float32[batch, 2, 2]\n"
         "}"
     )

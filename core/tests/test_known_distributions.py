@@ -10,21 +10,14 @@ from pathlib import Path
 import pytest
 
 from lite_core.plugins import known
-from lite_core.plugins.known import (
-    backend_distribution,
-    command_distribution,
-    format_distribution,
-    format_distributions,
-)
+from lite_core.plugins.known import format_distribution, known_distributions
 
 
 def test_distributions_of_backends_commands_and_formats() -> None:
-    assert backend_distribution("x86") == "lite-x86"
-    assert backend_distribution("opencl") == "lite-opencl"
-    assert command_distribution("opt") == "lite-paddle"
-    assert backend_distribution("unknown") is None
-    assert command_distribution("unknown") is None
-    assert format_distributions() == {"onnx": "lite-onnx", "paddle": "lite-paddle"}
+    assert known_distributions("backends")["x86"] == "lite-x86"
+    assert known_distributions("backends")["opencl"] == "lite-opencl"
+    assert known_distributions("commands")["opt"] == "lite-paddle"
+    assert known_distributions("formats") == {"onnx": "lite-onnx", "paddle": "lite-paddle"}
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,11 @@ import numpy as np
 
 from lite_core import ops
 from lite_core.errors import GraphError
-from lite_core.ir import Attribute, Dim, DType, Graph, Node, Origin, SymbolicDim, TensorType, Value, fresh_dim
+from lite_core.ir import Array, Attribute, Dim, DType, Graph, Node, Origin, SymbolicDim, TensorType, Value, fresh_dim
 from lite_core.ops.infer import GraphInference, KnownInference
 
 __all__ = ["GraphBuilder"]
 
-Array = np.ndarray[Any, Any]
 DimLike = Dim | str | None
 
 

@@ -33,6 +33,7 @@ Array = np.ndarray[Any, Any]
 
 Condition = Callable[[Node], Yes | No]
 Probe = Callable[[], Sequence[Device] | Unavailable]
+_RunStep = Callable[["_KernelStep", dict[Value, Array]], None]
 
 
 class Kernel(NamedTuple):
@@ -168,12 +169,7 @@ class _KernelExecutable(Observable):
 
         self._run(inputs, outputs, run_step)
 
-    def _run(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer],
-        run_step: Callable[[_KernelStep, dict[Value, Array]], None],
-    ) -> None:
+    def _run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], run_step: _RunStep) -> None:
         arrays: dict[Value, Array] = dict(self._constants)
         arrays.update((v, b.data) for v, b in zip(self._graph.inputs, inputs))
         for step in self._steps:

@@ -9,7 +9,7 @@ from lite_core.backend import API_VERSION, Unavailable
 from lite_core.errors import ConversionError
 from lite_core.plugins import available_backends, backend_sources, default_plugins, left_out_backends
 from lite_core.plugins.installed import tool
-from lite_core.plugins.known import command_distribution
+from lite_core.plugins.known import known_distributions
 from lite_core.schedule.probing import probe
 from lite_core.version import __version__
 
@@ -30,7 +30,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(*plain[given[0]](), sep="\n")
         if not broken:
             sys.exit(int(given == ["doctor"] and any(record.failed for record in default_plugins().records())))
-    packages = filter(None, (broken and "--upgrade", "'lite-core[tools]'", *map(command_distribution, given[:1])))
+    providers = map(known_distributions("commands").get, given[:1])
+    packages = filter(None, (broken and "--upgrade", "'lite-core[tools]'", *providers))
     print(f"error: {broken or 'lite-tools is not installed'}\nnext: pip install {' '.join(packages)}", file=sys.stderr)
     sys.exit(3)
 

@@ -25,19 +25,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lite_core.private_files import make_private_folder, open_private, read_private, unsafe_reason, write_private
+from lite_core.private_files import read_private
 
-__all__ = [
-    "cache_folder",
-    "cache_limit",
-    "configuration",
-    "configuration_folder",
-    "make_private_folder",
-    "open_private",
-    "read_private",
-    "unsafe_reason",
-    "write_private",
-]
+__all__ = ["cache_folder", "cache_limit", "configuration", "configuration_folder"]
 
 logger = logging.getLogger("lite.storage")
 
@@ -78,17 +68,13 @@ def configuration() -> Mapping[str, Any]:
 @functools.cache
 def _read_configuration(path: Path) -> Mapping[str, Any]:
     try:
-        return MappingProxyType(_parse(path) if os.path.lexists(path) else {})
+        settings = json.loads(read_private(path, most=2**20)) if os.path.lexists(path) else {}
+        if not isinstance(settings, dict):
+            raise ValueError(f"it must be a JSON object, is {type(settings).__name__}")
+        return MappingProxyType(settings)
     except (OSError, ValueError, RecursionError) as error:
         logger.warning("the configuration %s is ignored: %s", path, error)
         return MappingProxyType({})
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    settings = json.loads(read_private(path, most=2**20))
-    if not isinstance(settings, dict):
-        raise ValueError(f"it must be a JSON object, is {type(settings).__name__}")
-    return settings
 
 
 # **** the cache ****

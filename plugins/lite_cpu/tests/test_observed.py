@@ -30,13 +30,17 @@ from saving import (
 )
 
 from lite_core import Session, load
+from lite_core.backend import Options
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph
 from lite_core.observing import Observed
 from lite_core.plugins.backends import plugins_with
-from lite_cpu.executable import CpuExecutable
+from lite_cpu.executable import CpuExecutable, ForeignExecutable
+from lite_cpu.lowering.compile import compile_graph
+from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
+from lite_cpu.machine_code.library import KernelLibrary
 
 Array = np.ndarray[Any, Any]
 
@@ -240,6 +244,17 @@ def test_threads_observe_at_once(machine: Machine) -> None:
     with ThreadPoolExecutor(3) as pool:
         for results in pool.map(observe, range(6)):
             assert [a.tobytes() for a in results] == [a.tobytes() for a in expected]
+
+
+@MACHINES
+def test_a_program_for_another_processor_shows_the_references(machine: Machine) -> None:
+    example = convolutions()
+    program = compile_graph(example.graph, Options(), KernelLibrary(machine), WeightCache())
+    recorder = Recorder()
+    results = observed(ForeignExecutable(program, 1, example.graph), example, recorder)
+    truth = references(example.graph, [*example.inputs.values()])
+    assert recorder.values.keys() == truth.keys()
+    assert results[0].tobytes() == truth["y0"].tobytes()
 
 
 # **** restored programs ****

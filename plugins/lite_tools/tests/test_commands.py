@@ -223,7 +223,8 @@ def test_doctor_shows_warnings(site: Path) -> None:
 def test_error_for_a_missing_command_names_its_package(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("lite_tools.cli.group.command_distribution", {"read-minds": "lite-telepathy"}.get)
+    known = {"read-minds": "lite-telepathy"}
+    monkeypatch.setattr("lite_tools.cli.group.known_distributions", lambda kind: known)
     with pytest.raises(SystemExit, match="3"):
         main(["read-minds"])
     shown = capsys.readouterr().err

@@ -15,7 +15,7 @@ from lite_core import ops
 from lite_core.backend import Buffer, Device, Executable, MeasuresSpeed, No, Options, Partition, Unavailable, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.deadline import check_time
-from lite_core.ir import Graph, Node
+from lite_core.ir import Node
 from lite_core.observing import Observable, Observer, observed_arrays
 from lite_core.ops.evaluate import evaluate_graph
 
@@ -59,23 +59,21 @@ class _HostExecutable(Observable):
         self._graph = part.graph
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None) -> None:
-        self.run_observed(inputs, outputs, scratch, None)
+        self._run(inputs, outputs, observe=lambda node, _: check_time(node.describe))
 
     def run_observed(
-        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer | None
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
     ) -> None:
-        def starts(node: Node) -> None:
-            if observer is not None:
-                observer.starts("host", [node.name])
-
         def computed(node: Node, results: list[Array]) -> None:
             check_time(node.describe)
-            if observer is not None:
-                arrays = {v: array for v, array in zip(node.outputs, results) if v is not None}
-                observer.computed(observed_arrays("host", [node.name], arrays, list(arrays)))
-                results[:] = [array if v is None else arrays[v] for v, array in zip(node.outputs, results)]
+            arrays = {v: array for v, array in zip(node.outputs, results) if v is not None}
+            observer.computed(observed_arrays("host", [node.name], arrays, list(arrays)))
+            results[:] = [array if v is None else arrays[v] for v, array in zip(node.outputs, results)]
 
-        results = evaluate_graph(self._graph, [b.data for b in inputs], observe=computed, starts=starts)
+        self._run(inputs, outputs, observe=computed, starts=lambda node: observer.starts("host", [node.name]))
+
+    def _run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], **callbacks: Any) -> None:
+        results = evaluate_graph(self._graph, [b.data for b in inputs], **callbacks)
         for buffer, result in zip(outputs, results):
             buffer.store(result)
 
@@ -88,34 +86,24 @@ def _measured(device: Device) -> Device:
     other, and the same convolution occasionally takes a hundred times as long.
     """
     elements, channels, size = 1 << 18, 32, 8
+    weights = np.ones((channels, channels, 3, 3), np.float32)
+    convolution = _seconds("Conv", [1, channels, size, size], weights, pads=(1, 1, 1, 1))
     return replace(
         device,
-        flops=2 * (channels * 3 * 3) * channels * size * size / _seconds(_convolution(channels, size)),
-        bandwidth=2 * 4 * elements / _seconds(_activation("Sigmoid", elements)),
-        launch_seconds=_seconds(_activation("Relu", 1)),
+        flops=2 * (channels * 3 * 3) * channels * size * size / convolution,
+        bandwidth=2 * 4 * elements / _seconds("Sigmoid", [elements]),
+        launch_seconds=_seconds("Relu", [1]),
     )
 
 
-def _seconds(graph: Graph) -> float:
-    """Return the shortest time of a few runs of a graph."""
-    array = np.ones(graph.inputs[0].shape, np.float32)
+def _seconds(op: str, shape: Sequence[int], *constants: Array, **attributes: Any) -> float:
+    """Return the shortest time of a few runs of an operator; its inputs are an array of a shape, then constants."""
+    b = GraphBuilder(op)
+    b.output(b.add(op, [b.input("x", "float32", shape), *map(b.constant, constants)], attributes))
+    graph, array = b.build(), np.ones(shape, np.float32)
     times = []
     for _ in range(_REPETITIONS):
         start = time.perf_counter()
         evaluate_graph(graph, [array])
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def _activation(op: str, elements: int) -> Graph:
-    b = GraphBuilder("activation")
-    b.output(b.add(op, [b.input("x", "float32", [elements])]))
-    return b.build()
-
-
-def _convolution(channels: int, size: int) -> Graph:
-    b = GraphBuilder("convolution")
-    weights = b.constant(np.ones((channels, channels, 3, 3), np.float32))
-    x = b.input("x", "float32", [1, channels, size, size])
-    b.output(b.add("Conv", [x, weights], {"pads": (1, 1, 1, 1)}))
-    return b.build()

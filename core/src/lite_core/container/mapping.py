@@ -17,16 +17,17 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from lite_core.container.layout import ALIGNMENT, BLOCK, HEADER_SIZE, Header, Table, constant_section
+from lite_core.container.layout import BLOCK, HEADER_SIZE, Header, Table, constant_section
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
 from lite_core.forking import new_lock
 from lite_core.ir import DType, PanelLayout, TensorType, product
+from lite_core.memory import aligned_bytes
 
-__all__ = ["MappedFile", "aligned_bytes", "map_file", "stored_panels"]
+__all__ = ["MappedFile", "map_file", "stored_panels"]
 
 Array = np.ndarray[Any, Any]
-_Block = tuple[str, int, int, int]  # name of the section, offset in the file, size, checksum
+_Block = tuple[str, int, int]  # name of the section, offset in it, checksum
 # More threads would not gain memory bandwidth, or would compete with other work.
 _MOST_THREADS = 4
 
@@ -72,7 +73,12 @@ class MappedFile(mmap.mmap):
             if name not in self.table.sections:
                 raise ModelFormatError(f"it has no section {name!r} (it has: {', '.join(self.table.sections)})")
         self.verify(names)
-        return [self._private.get(name) or self._view(*self.table.sections[name][1:3]) for name in names]
+        return list(map(self._bytes_of, names))
+
+    def _bytes_of(self, name: str) -> memoryview:
+        """Return the bytes of a section without verification; those in private memory if there is a copy."""
+        section = self.table.sections[name]
+        return self._private.get(name) or self._view(section.offset, section.size)
 
     def constant(self, number: int, type: TensorType, layout: PanelLayout | None = None) -> Array:
         """Return the array in a section without verification. Raises ValueError if its size does not fit the type.
@@ -107,8 +113,11 @@ class MappedFile(mmap.mmap):
 
     def _private_copy(self, section: Section) -> memoryview:
         if section.name not in self._private:
+            copy = aligned_bytes(section.size)
+            copy[:] = np.frombuffer(self._view(section.offset, section.size), np.uint8)
+            copy.flags.writeable = False
             # The first copy stays, also if two threads make one: what the seal was computed of is what is used.
-            self._private.setdefault(section.name, _private_copy(self._view(section.offset, section.size)))
+            self._private.setdefault(section.name, copy.data)
         return self._private[section.name]
 
     def _space_for(self, number: int, type: TensorType, layout: PanelLayout) -> Array:
@@ -145,9 +154,10 @@ class MappedFile(mmap.mmap):
         for section in pending:
             if section.sealed:
                 self._private_copy(section)
-        blocks = [block for section in pending for block in _blocks(section)]
         damaged: set[str] = set()
-        work = iter(blocks)
+        work = iter(
+            [(s.name, number * BLOCK, checksum) for s in pending for number, checksum in enumerate(s.checksums)]
+        )
         helpers = [
             threading.Thread(target=self._verify, args=(work, damaged), name="lite-verify", daemon=True)
             for _ in range(min(os.cpu_count() or 1, _MOST_THREADS, 1 + sum(s.size for s in pending) // BLOCK) - 1)
@@ -165,10 +175,8 @@ class MappedFile(mmap.mmap):
             )
 
     def _verify(self, work: Iterator[_Block], damaged: set[str]) -> None:
-        for name, offset, size, checksum in work:  # threads share one iterator: each block is verified by one of them
-            content = self._private.get(name)
-            start = self.table.sections[name].offset
-            found = self._view(offset, size) if content is None else content[offset - start : offset - start + size]
+        for name, start, checksum in work:  # threads share one iterator: each block is verified by one of them
+            found = self._bytes_of(name)[start : start + BLOCK]
             if zlib.crc32(found) != checksum:
                 damaged.add(name)
 
@@ -201,25 +209,6 @@ def stored_panels(array: Array, layout: PanelLayout) -> Array | None:
         return None
     space.mapped.verify([constant_section(space.number)])
     return space.mapped.panels(space.number, layout)
-
-
-def aligned_bytes(size: int) -> Array:
-    """Return memory of ``size`` bytes with the alignment of a section."""
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    return memory[-memory.ctypes.data % ALIGNMENT :][:size]
-
-
-def _private_copy(data: memoryview) -> memoryview:
-    copy = aligned_bytes(len(data))
-    copy[:] = np.frombuffer(data, np.uint8)
-    copy.flags.writeable = False
-    return copy.data
-
-
-def _blocks(section: Section) -> Iterator[_Block]:
-    for number, checksum in enumerate(section.checksums):
-        start = number * BLOCK
-        yield section.name, section.offset + start, min(BLOCK, section.size - start), checksum
 
 
 _mapped: WeakValueDictionary[tuple[int, ...], MappedFile] = WeakValueDictionary()

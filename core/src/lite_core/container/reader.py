@@ -15,7 +15,7 @@ import numpy as np
 
 from lite_core.container.graph_decoder import GraphDecoder, decode_packed
 from lite_core.container.layout import FORMAT_VERSION, WEIGHTS, constant_section, from_json
-from lite_core.container.mapping import MappedFile, aligned_bytes, map_file
+from lite_core.container.mapping import MappedFile, map_file
 from lite_core.container.records import Section, TargetRecord
 from lite_core.container.targets_decoder import decode_targets
 from lite_core.container.trust import code_digest, is_trusted
@@ -23,6 +23,7 @@ from lite_core.container.types_decoder import LocalNames
 from lite_core.container.upgrades import upgrade
 from lite_core.errors import ModelFormatError
 from lite_core.ir import Graph, PanelLayout, TensorType, evaluate_shape
+from lite_core.memory import aligned_bytes
 
 __all__ = ["ModelFile"]
 

@@ -22,10 +22,8 @@ class LocalNames(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         prefix, mark, _ = name.partition(FRESH_MARK)
-        if mark:
-            self[name] = fresh_dim(prefix).name or name
-        else:
-            self[name] = SymbolicDim.named(name).name or name  # raises for an invalid name
+        dim = fresh_dim(prefix) if mark else SymbolicDim.named(name)  # which raises for an invalid name
+        self[name] = dim.name or name
         return self[name]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from lite_core.checks import is_there
 from lite_core.formats.contract import Format
 from lite_core.plugins import PluginManager
-from lite_core.plugins.known import format_distribution, format_distributions
+from lite_core.plugins.known import format_distribution, known_distributions
 
 __all__ = ["describe_file", "folder_listing", "reader_hint"]
 
@@ -22,7 +22,7 @@ def reader_hint(path: Path, plugins: PluginManager, readers: Iterable[Format]) -
     known = "; ".join(f"{r.name} reads {', '.join(r.suffixes)}" for r in here)
     distribution = format_distribution(path)
     if distribution is None and len(here) == 1:
-        readable = (f"`pip install {brings}` reads {name}" for name, brings in format_distributions().items())
+        readable = (f"`pip install {brings}` reads {name}" for name, brings in known_distributions("formats").items())
         missing = f" Other formats come with plugins: {', '.join(readable)}."
     elif distribution is None or any(distribution == r.distribution and not r.failed for r in plugins.records()):
         missing = ""  # no known package reads it, or the one that should is installed and did not recognise the file

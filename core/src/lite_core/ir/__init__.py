@@ -15,10 +15,11 @@ from lite_core.ir.dims import (
 )
 from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value, format_graph
 from lite_core.ir.panels import PanelLayout, SavedWeights
-from lite_core.ir.types import DType, TensorType
+from lite_core.ir.types import Array, DType, TensorType
 from lite_core.ir.verifier import verify_structure
 
 __all__ = [
+    "Array",
     "Attribute",
     "DType",
     "Dim",

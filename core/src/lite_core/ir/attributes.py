@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from lite_core.ir.types import DType, TensorType
+from lite_core.ir.types import Array, DType, TensorType
 
 __all__ = ["PlainAttribute", "format_attribute", "format_constant"]
 
-Array = np.ndarray[Any, Any]
 PlainAttribute = int | float | str | DType | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
 _MOST_PRINTED = 8  # a tensor attribute or constant with more elements is printed without them

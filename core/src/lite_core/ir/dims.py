@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from math import gcd
+from math import gcd, prod
 from typing import Union
 
 import numpy as np
@@ -76,6 +76,10 @@ class _Compound(tuple):  # type: ignore[type-arg]
         return 1 + sum(side.atoms for side in self[1:] if isinstance(side, SymbolicDim))
 
     @property
+    def symbols(self) -> frozenset[str]:
+        return frozenset().union(*(side.symbols for side in self[1:] if isinstance(side, SymbolicDim)))
+
+    @property
     def is_infix(self) -> bool:
         """True if the printed form needs brackets beside other operators."""
         return self[0] in ("//", "%")
@@ -113,15 +117,8 @@ class SymbolicDim:
     @property
     def symbols(self) -> frozenset[str]:
         """Names of every symbol in the expression."""
-        names: set[str] = set()
-        for monomial in self._terms:
-            for atom in monomial:
-                if isinstance(atom, str):
-                    names.add(atom)
-                else:
-                    for side in atom[1:]:
-                        names |= side.symbols if isinstance(side, SymbolicDim) else frozenset()
-        return frozenset(names)
+        atoms = {atom for monomial in self._terms for atom in monomial}
+        return frozenset().union(*({atom} if isinstance(atom, str) else atom.symbols for atom in atoms))
 
     @property
     def atoms(self) -> int:
@@ -141,13 +138,10 @@ class SymbolicDim:
 
     def evaluate(self, bindings: Mapping[str, int]) -> int:
         """Return the integer for given symbol values. Raises KeyError for a symbol without a value."""
-        total = 0
-        for monomial, coefficient in self._terms.items():
-            value = coefficient
-            for atom in monomial:
-                value *= bindings[atom] if isinstance(atom, str) else atom.evaluate(bindings)
-            total += value
-        return total
+        return sum(
+            coefficient * prod(bindings[a] if isinstance(a, str) else a.evaluate(bindings) for a in monomial)
+            for monomial, coefficient in self._terms.items()
+        )
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
         """Return the dimension with some symbols replaced; symbols without a value stay."""

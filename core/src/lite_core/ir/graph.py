@@ -6,17 +6,17 @@ that follows uses must also visit sub-graphs: see :meth:`Graph.walk`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union
 
 import numpy as np
 
 from lite_core.ir.attributes import PlainAttribute, format_attribute, format_constant
-from lite_core.ir.types import DType, TensorType
+from lite_core.ir.types import Array, DType, TensorType
 
 __all__ = ["Attribute", "Graph", "Node", "Origin", "Value", "format_graph"]
 
-Array = np.ndarray[Any, Any]
 Attribute = Union[PlainAttribute, "Graph"]
 
 
@@ -164,18 +164,13 @@ class Graph:
         yield from self.inputs
         yield from self.constants
         for node in self.nodes:
-            for value in node.outputs:
-                if value is not None:
-                    yield value
+            yield from (v for v in node.outputs if v is not None)
 
     def captured(self) -> Iterator[Value]:
         """Return the values used here and defined in an enclosing graph, each once, in order of use."""
         own = set(self.defined())
-        seen: dict[Value, None] = {}
-        for node in self.nodes:
-            seen.update(dict.fromkeys(node.used()))
-        seen.update(dict.fromkeys(self.outputs))
-        return (v for v in seen if v not in own)
+        used = [v for node in self.nodes for v in node.used()]
+        return (v for v in dict.fromkeys([*used, *self.outputs]) if v not in own)
 
     def walk(self) -> Iterator[Graph]:
         """Yield this graph and every sub-graph inside it, outermost first."""
@@ -191,10 +186,7 @@ class Graph:
 
     def op_counts(self) -> dict[str, int]:
         """Return the number of nodes of each operator, including sub-graphs, most frequent first."""
-        counts: dict[str, int] = {}
-        for graph in self.walk():
-            for node in graph.nodes:
-                counts[node.qualified_op] = counts.get(node.qualified_op, 0) + 1
+        counts = Counter(node.qualified_op for graph in self.walk() for node in graph.nodes)
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     # **** editing ****
@@ -269,7 +261,7 @@ def format_graph(graph: Graph, *, origins: bool = False) -> str:
 
     Args:
         graph: the graph; its sub-graphs are indented below their node.
-        origins: add the origin of each node in the model that was read.
+        origins: add the name of each node, and its origin in the model that was read.
     """
     return "\n".join(_lines(graph, "", origins))
 
@@ -292,8 +284,8 @@ def _node_lines(node: Node, indent: str, origins: bool) -> list[str]:
     line = f"{indent}{results} = {node.qualified_op}({arguments})"
     if attributes:
         line += f" {{{attributes}}}"
-    if origins and node.origin:
-        line += f"  # {node.origin}"
+    if origins:
+        line += f"  # {node.name}, from {node.origin}" if node.origin else f"  # {node.name}"
     lines = [line]
     for key, attribute in node.attributes.items():
         if isinstance(attribute, Graph):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from lite_core.ir.types import Array
+
 __all__ = ["PanelLayout", "SavedWeights"]
-
-Array = np.ndarray[Any, Any]
-
 
 #: Elements of the widest vector register that processors may have: 65,536 bits of RISC-V. It bounds the padding.
 _MOST_LANES = 2048

@@ -13,7 +13,10 @@ import numpy as np
 from lite_core.errors import LiteError
 from lite_core.ir.dims import Dim, Shape, SymbolicDim, product
 
-__all__ = ["DType", "TensorType"]
+__all__ = ["Array", "DType", "TensorType"]
+
+#: A NumPy array of any shape and element type.
+Array = np.ndarray[Any, Any]
 
 
 class DType(str, Enum):
@@ -126,7 +129,7 @@ class TensorType:
     shape: Shape | None = None
 
     @staticmethod
-    def of_array(array: np.ndarray[Any, Any]) -> TensorType:
+    def of_array(array: Array) -> TensorType:
         """Return the type of an array, with all dimensions known."""
         return TensorType(DType.of(array.dtype), tuple(array.shape))
 

@@ -10,8 +10,11 @@ from lite_core.ir.types import TensorType
 
 __all__ = ["verify_structure"]
 
+#: Yields the problems of one node.
+CheckNode = Callable[[Node], Iterable[str]]
 
-def verify_structure(graph: Graph, check_node: Callable[[Node], Iterable[str]] | None = None) -> None:
+
+def verify_structure(graph: Graph, check_node: CheckNode | None = None) -> None:
     """Check a graph and its sub-graphs against structural rules.
 
     Rules:
@@ -34,14 +37,9 @@ def verify_structure(graph: Graph, check_node: Callable[[Node], Iterable[str]] |
 
 
 def _verify(
-    graph: Graph,
-    outer_values: set[Value],
-    outer_names: set[str],
-    problems: list[str],
-    check_node: Callable[[Node], Iterable[str]] | None,
+    graph: Graph, visible: set[Value], names: set[str], problems: list[str], check_node: CheckNode | None
 ) -> None:
-    visible = set(outer_values)
-    names = set(outer_names)
+    """Add the problems of a graph to ``problems``, and what the graph defines to ``visible`` and ``names``."""
 
     def define(value: Value, where: str) -> None:
         if value in visible:
@@ -57,8 +55,8 @@ def _verify(
         define(value, f"the inputs of graph {graph.name!r}")
     for value, array in graph.constants.items():
         define(value, f"the constants of graph {graph.name!r}")
-        if value.type != TensorType.of_array(array):
-            found = TensorType.of_array(array)
+        found = TensorType.of_array(array)
+        if value.type != found:
             problems.append(f"constant {value.name!r} declares {value.type}, its array is {found}")
     for node in graph.nodes:
         for used in node.inputs:
@@ -69,7 +67,7 @@ def _verify(
         if check_node is not None:
             problems.extend(f"{node.describe()}: {problem}" for problem in check_node(node))
         for subgraph in node.subgraphs:
-            _verify(subgraph, visible, names, problems, check_node)
+            _verify(subgraph, set(visible), set(names), problems, check_node)
         for output in node.outputs:
             if output is not None:
                 define(output, f"node {node.name!r} ({node.qualified_op})")

@@ -14,11 +14,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from lite_core.backend import Interval
+from lite_core.memory.host_memory import ALIGNMENT
 
 __all__ = ["ArenaPlan", "plan_arena"]
-
-#: Bytes of a cache line, and of the widest vector.
-_ALIGNMENT = 64
 
 #: A plan this close to the lower bound needs no repair: planning for new input shapes must be cheap.
 _GOOD_ENOUGH = 1.01
@@ -44,7 +42,7 @@ class ArenaPlan(NamedTuple):
     lower_bound: int
 
 
-def plan_arena(intervals: Sequence[Interval], alignment: int = _ALIGNMENT) -> ArenaPlan:
+def plan_arena(intervals: Sequence[Interval], alignment: int = ALIGNMENT) -> ArenaPlan:
     """Assign an offset to each interval: ordered by breadth, then repaired by placing the topmost interval first.
 
     The breadth of an interval is the largest number of bytes that are live at one step of its lifetime. Repairs stop at

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from lite_core.errors import ExecutionError
-from lite_core.ir import TensorType, evaluate_shape
+from lite_core.ir import DType, TensorType, evaluate_shape
 
-__all__ = ["HostMemory", "read_only"]
+__all__ = ["ALIGNMENT", "HostMemory", "aligned_bytes", "read_only"]
 
 Array = np.ndarray[Any, Any]
+
+#: Bytes of a cache line, and of the widest vector.
+ALIGNMENT = 64
 
 
 class HostMemory:
@@ -36,6 +39,12 @@ class HostMemory:
         shape = evaluate_shape(type.shape or (), {})
         view: Array = np.ndarray(shape, type.dtype.numpy, buffer=data.data, offset=offset)
         return view
+
+
+def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
+    """Allocate ``size`` bytes of main memory, with undefined content, at a multiple of ``alignment`` bytes."""
+    block = HostMemory().allocate(TensorType(DType.UINT8, (size + alignment,)))
+    return block[-block.ctypes.data % alignment :][:size]
 
 
 def read_only(array: Array) -> Array:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lite_core.backend import Buffer, Memory, ViewsMemory
 from lite_core.forking import new_lock
 from lite_core.ir import DType, TensorType
-from lite_core.memory.host_memory import HostMemory
+from lite_core.memory.host_memory import HostMemory, aligned_bytes
 
 __all__ = ["ScratchBlock", "ScratchPool"]
-
-_ALIGNMENT = 64
 
 
 class ScratchBlock:
@@ -23,7 +19,8 @@ class ScratchBlock:
         self.memory = memory
         self._views = memory if isinstance(memory, ViewsMemory) else None
         self.capacity = size
-        self._storage = _allocate(memory, size)
+        in_main_memory = isinstance(memory, HostMemory)
+        self._storage = aligned_bytes(size) if in_main_memory else memory.allocate(_bytes(size))
         self._buffer = Buffer(_bytes(size), memory, self._storage)
 
     def fits(self, size: int) -> bool:
@@ -72,14 +69,6 @@ class ScratchPool:
         """Return the block of a finished run to the pool."""
         with self._lock:
             self._free.setdefault(block.memory.space, []).append(block)
-
-
-def _allocate(memory: Memory, size: int) -> Any:
-    if not isinstance(memory, HostMemory):
-        return memory.allocate(_bytes(size))
-    block = memory.allocate(_bytes(size + _ALIGNMENT))
-    start = -block.ctypes.data % _ALIGNMENT
-    return block[start : start + size]
 
 
 def _bytes(size: int) -> TensorType:

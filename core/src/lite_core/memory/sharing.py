@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 
 from lite_core.backend import Memory, SharesHostMemory
-from lite_core.ir import DType, TensorType, evaluate_shape
-from lite_core.memory.host_memory import HostMemory
+from lite_core.ir import TensorType, evaluate_shape
+from lite_core.memory.host_memory import HostMemory, aligned_bytes
 
 __all__ = ["SharingMemory", "can_share", "is_shareable", "new_array"]
 
@@ -42,7 +42,5 @@ def new_array(type: TensorType, memory: SharingMemory) -> Array:
         return HostMemory().allocate(type)
     shape = evaluate_shape(type.shape or (), {})
     size = prod(shape) * type.dtype.itemsize
-    block = HostMemory().allocate(TensorType(DType.UINT8, (size + memory.wrap_alignment,)))
-    start = -block.ctypes.data % memory.wrap_alignment
-    array: Array = block[start : start + size].view(type.dtype.numpy).reshape(shape)
+    array: Array = aligned_bytes(size, memory.wrap_alignment).view(type.dtype.numpy).reshape(shape)
     return array

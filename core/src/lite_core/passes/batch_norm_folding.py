@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_core import ops
-from lite_core.ir import Node, Value
+from lite_core.ir import Array, Node, Value
 from lite_core.passes.rewriting import Scope, ScopePass
 
 __all__ = ["BatchNormFolding"]
-
-Array = np.ndarray[Any, Any]
 
 # Between these limits, a float32 has full precision, and products with it neither overflow nor underflow easily.
 _LEAST_ORDINARY, _GREATEST_ORDINARY = 1e-30, 1e30
@@ -67,20 +65,17 @@ class BatchNormFolding(ScopePass):
                 data = node.inputs[1]
             if data is None or not data.dtype.is_floating:
                 continue
-            producer = scope.producer(data, *_PRODUCERS)
-            folded = producer is not None and scope.sole_consumer(data) is node
-            if producer is not None and folded:
-                rank = 2 if producer.op == "Gemm" else data.type.rank
-                affine = None if rank is None else _affine_of(scope, node, data, rank, producer)
-                folded = affine is not None and _fold(scope, producer, node, affine)
-            if node.op == "BatchNormalization" and not folded:
+            if not _fold(scope, node, data) and node.op == "BatchNormalization":
                 _split(scope, node)
 
 
 # **** nodes as affine functions of channels ****
 
 
-def _affine_of(scope: Scope, node: Node, data: Value, rank: int, producer: Node) -> _Affine | None:
+def _affine_of(scope: Scope, node: Node, data: Value, producer: Node) -> _Affine | None:
+    rank = 2 if producer.op == "Gemm" else data.type.rank
+    if rank is None:
+        return None
     if node.op == "BatchNormalization":
         # NOTE: the channel of BatchNormalization is axis 1, that of a matrix product is the last axis.
         return _normalization(scope, node) if producer.op != "MatMul" or rank == 2 else None
@@ -117,9 +112,13 @@ def _normalization(scope: Scope, node: Node) -> _Affine | None:
 # **** folding into the preceding node ****
 
 
-def _fold(scope: Scope, producer: Node, node: Node, affine: _Affine) -> bool:
-    weights = scope.constant(producer.inputs[1])
-    if weights is None:
+def _fold(scope: Scope, node: Node, data: Value) -> bool:
+    """Fold a node into the one that writes ``data``; return False if that is impossible."""
+    producer = scope.producer(data, *_PRODUCERS)
+    if producer is None or scope.sole_consumer(data) is not node:
+        return False
+    affine, weights = _affine_of(scope, node, data, producer), scope.constant(producer.inputs[1])
+    if affine is None or weights is None:
         return False
     attributes = ops.get(producer).attributes_of(producer)
     found = _by_channel(producer, weights, attributes)

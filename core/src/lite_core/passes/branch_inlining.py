@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from lite_core.ir import Graph, Node
+from lite_core.ir import Array, Graph, Node
 from lite_core.ops.infer import GraphInference, infer_graph
 from lite_core.passes.dead_node_elimination import DeadNodeElimination
 from lite_core.passes.identity_elimination import IdentityElimination
@@ -14,8 +10,6 @@ from lite_core.passes.rewriting import Scope, ScopePass
 from lite_core.passes.shape_folding import decided_branch, fold_to_constant
 
 __all__ = ["BranchInlining", "inline_decided_branches"]
-
-Array = np.ndarray[Any, Any]
 
 
 class BranchInlining(ScopePass):

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from lite_core import ops
-from lite_core.ir import Graph, Node, Value
+from lite_core.ir import Array, Graph, Node, Value
 from lite_core.passes.base import PassResult
 from lite_core.passes.rewriting import IMPURE_OPS, Scope
 
 __all__ = ["CommonSubexpression"]
-
-Array = np.ndarray[Any, Any]
 
 _COMMUTATIVE = frozenset({"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Mul", "Or", "Xor"})
 _SAMPLED_ELEMENTS = 64

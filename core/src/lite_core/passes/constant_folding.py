@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
 
 from lite_core import ops
 from lite_core.errors import LiteError
-from lite_core.ir import DType, Graph, Node, TensorType
+from lite_core.ir import Array, DType, Graph, Node, TensorType
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import GraphInference
 from lite_core.passes.base import PassResult
 from lite_core.passes.rewriting import IMPURE_OPS, Scope, ScopePass
 
 __all__ = ["ConstantFolding"]
-
-Array = np.ndarray[Any, Any]
 
 logger = logging.getLogger("lite.passes")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lite_core import ops
-from lite_core.ir import Node, TensorType, Value
+from lite_core.ir import Node, Shape, TensorType, Value
 from lite_core.passes.rewriting import Scope, ScopePass
+from lite_core.passes.transpose_sinking import transpose_order
 
 __all__ = ["IdentityElimination", "passed_through"]
 
@@ -67,7 +67,7 @@ def passed_through(
     elif node.op in ("Cast", "CastLike"):
         unchanged = type_of(first).dtype == type_of(output).dtype
     elif node.op == "Transpose":
-        unchanged = same_shape and _keeps_axis_order(node, type_of(first))
+        unchanged = same_shape and _keeps_axis_order(node, type_of(first).shape)
     elif node.op == "Pad":
         pads = scope.integers(node.inputs[1]) if len(node.inputs) > 1 else None
         unchanged = pads is not None and not any(pads)
@@ -93,12 +93,11 @@ def _is_inference_dropout(scope: Scope, node: Node) -> bool:
     return training is None or scope.scalar(training) == 0
 
 
-def _keeps_axis_order(node: Node, type: TensorType) -> bool:
-    assert type.shape is not None
-    order = ops.get(node).attributes_of(node)["perm"]
-    if order is None:
-        order = tuple(reversed(range(len(type.shape))))
-    long = [axis for axis in (a % len(type.shape) for a in order) if type.shape[axis] != 1]
+def _keeps_axis_order(node: Node, shape: Shape | None) -> bool:
+    order = transpose_order(node)
+    if order is None or shape is None:
+        return False
+    long = [axis for axis in order if shape[axis] != 1]
     return long == sorted(long)
 
 

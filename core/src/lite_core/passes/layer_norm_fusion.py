@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lite_core import ops
-from lite_core.ir import Node, Value
+from lite_core.ir import Array, Node, Value
 from lite_core.passes.rewriting import Scope, ScopePass
 
 __all__ = ["LayerNormFusion"]
-
-Array = np.ndarray[Any, Any]
 
 
 class _Normalization(NamedTuple):
@@ -120,10 +118,9 @@ def _normalized_axis(scope: Scope, mean: Node, source: Value) -> int | None:
 def _fuse(scope: Scope, found: _Normalization) -> None:
     shape = found.source.type.shape
     assert shape is not None
-    dims = shape[found.axis :]
-    if not all(isinstance(d, int) for d in dims):
-        return
-    sizes = tuple(d for d in dims if isinstance(d, int))
+    sizes = tuple(d for d in shape[found.axis :] if isinstance(d, int))
+    if len(sizes) < -found.axis:
+        return  # some of these sizes are unknown
     scale = _absorb(scope, found, "Mul", sizes)
     # The bias comes after the scale; without a scale an Add may follow directly.
     bias = _absorb(scope, found, "Add", sizes)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Attribute, Graph, Node, Origin, TensorType, Value
+from lite_core.ir import Array, Attribute, Graph, Node, Origin, TensorType, Value
 from lite_core.passes.base import PassResult
 
 __all__ = ["IMPURE_OPS", "Scope", "ScopePass", "first_origin"]
-
-Array = np.ndarray[Any, Any]
 
 #: Operators whose results differ from run to run.
 IMPURE_OPS = frozenset(
@@ -67,12 +64,8 @@ class Scope:
 
     def constant(self, value: Value | None) -> Array | None:
         """Return the array of a constant of this graph or an enclosing one, or None."""
-        scope: Scope | None = self
-        while scope is not None and value is not None:
-            if value in scope.graph.constants:
-                return scope.graph.constants[value]
-            scope = scope.outer
-        return None
+        found = None if value is None else self.graph.constants.get(value)
+        return self.outer.constant(value) if found is None and self.outer is not None else found
 
     def scalar(self, value: Value | None) -> float | None:
         """Return the number in a constant of one element, or None."""
@@ -101,13 +94,10 @@ class Scope:
         users = self.consumers(value)
         return users[0] if len(users) == 1 and value not in self._outputs else None
 
-    def used_only_by(self, value: Value, nodes: Sequence[Node]) -> bool:
-        """Return True if only ``nodes`` read the value."""
-        return value not in self._outputs and all(user in nodes for user in self.consumers(value))
-
     def are_private(self, nodes: Sequence[Node]) -> bool:
-        """Return True if only ``nodes`` read the results of all of them except the last."""
-        return all(v is None or self.used_only_by(v, nodes) for node in nodes[:-1] for v in node.outputs)
+        """Return True if only ``nodes`` read the results of all of them except the last; none is a graph output."""
+        results = [v for node in nodes[:-1] for v in node.outputs if v is not None]
+        return all(v not in self._outputs and all(user in nodes for user in self.consumers(v)) for v in results)
 
     def tensor_and_scalar(self, node: Node) -> tuple[Value, float] | None:
         """Return the tensor and the number that a node of two inputs reads; None if it reads something else."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from lite_core.ir import Dim, Graph, Node, Shape, TensorType
+from lite_core.ir import Array, Graph, Node, Shape, TensorType
 from lite_core.ops.infer import GraphInference, KnownInference
 from lite_core.passes.base import PassResult
 from lite_core.passes.identity_elimination import passed_through
 from lite_core.passes.rewriting import IMPURE_OPS, Scope
 
-__all__ = ["ShapeFolding", "decided_branch", "fold_to_constant"]
-
-Array = np.ndarray[Any, Any]
+__all__ = ["ShapeFolding", "decided_branch", "fold_to_constant", "reshape_target"]
 
 _SHAPE_NO_OPS = frozenset({"Expand", "Reshape", "Slice"})
 
@@ -124,10 +120,9 @@ def _simplify_reshape(scope: Scope, node: Node, inference: GraphInference) -> No
     if data is None or target is None or output is None or scope.constant(target) is not None:
         return
     new = inference.type_of(output).shape
-    wanted = inference.value_of(target)
-    if new is None or wanted is None:
-        return  # the rank, or every size, depends on data
-    vector = _reshape_target(inference.type_of(data).shape, new)
+    if inference.value_of(target) is None:
+        return  # every size depends on data
+    vector = reshape_target(inference.type_of(data).shape, new)
     if vector is None:
         return
     constant = scope.new_constant(f"{output.name}.shape", np.array(vector, dtype=np.int64))
@@ -136,18 +131,17 @@ def _simplify_reshape(scope: Scope, node: Node, inference: GraphInference) -> No
     scope.substitute([node], "Reshape", [data, constant])
 
 
-def _reshape_target(old: Shape | None, new: Shape) -> list[int] | None:
-    """Return the constant target of a Reshape from shape ``old`` to ``new``, or None."""
+def reshape_target(old: Shape | None, new: Shape | None) -> list[int] | None:
+    """Return the constant target of a Reshape to the shape ``new``; None if more than one of its sizes is unknown.
+
+    Args:
+        old: the shape before; an unknown size that it has at the same index is copied (0). None copies nothing.
+        new: the shape after; None if the rank is unknown.
+    """
+    if new is None or 0 in new:
+        return None  # a size of 0 would mean a copied dimension
     vector: list[int] = []
-    unknown: list[Dim] = []
     for axis, dim in enumerate(new):
-        if isinstance(dim, int):
-            if dim == 0:
-                return None  # 0 would mean a copied dimension
-            vector.append(dim)
-        elif old is not None and axis < len(old) and old[axis] == dim:
-            vector.append(0)
-        else:
-            unknown.append(dim)
-            vector.append(-1)
-    return vector if len(unknown) <= 1 else None
+        is_copied = old is not None and old[axis : axis + 1] == (dim,)
+        vector.append(dim if isinstance(dim, int) else 0 if is_copied else -1)
+    return vector if vector.count(-1) <= 1 else None

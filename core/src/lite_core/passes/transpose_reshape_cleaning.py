@@ -7,6 +7,7 @@ import numpy as np
 from lite_core import ops
 from lite_core.ir import Node, TensorType, Value
 from lite_core.passes.rewriting import Scope, ScopePass
+from lite_core.passes.shape_folding import reshape_target
 from lite_core.passes.transpose_sinking import sink_transposes, transpose_order
 
 __all__ = ["TransposeReshapeCleaning"]
@@ -70,11 +71,8 @@ def _shorten_reshapes(scope: Scope, node: Node) -> None:
         if target is not None:
             scope.substitute([node], "Reshape", [source, target], node.attributes)
         return
-    shape = output.type.shape
-    if shape is None or any(isinstance(d, int) and d == 0 for d in shape):
-        return
-    vector = [d if isinstance(d, int) else -1 for d in shape]
-    if vector.count(-1) <= 1:
+    vector = reshape_target(None, output.type.shape)
+    if vector is not None:
         target = scope.new_constant(f"{output.name}.shape", np.array(vector, dtype=np.int64))
         scope.substitute([node], "Reshape", [source, target])
 

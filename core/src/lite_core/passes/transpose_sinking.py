@@ -6,36 +6,36 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lite_core.ir import Node, Shape, TensorType, Value
+from lite_core.ir import Node, TensorType, Value
 from lite_core.passes.rewriting import Scope
 
 __all__ = ["sink_transposes", "transpose_order"]
 
-# Element-wise operators: every input is broadcast against the others.
-_BROADCASTING = frozenset(
+# Element-wise operators: every input is broadcast against the others, except that Clip's limits are single numbers.
+_ELEMENTWISE = frozenset(
     {
         *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Where", "PRelu"),
         *("And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
         *("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "IsInf", "IsNaN", "Log", "Neg", "Reciprocal"),
         *("Round", "Sign", "Sin", "Sqrt", "Tan", "Tanh", "Sigmoid", "Identity", "Cast"),
-        *("Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu"),
+        *("Celu", "Clip", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu"),
         *("Softplus", "Softsign", "ThresholdedRelu", "lite.Swish"),
     }
 )
-# Only the first input is element-wise; the others are single numbers.
-_WITH_SCALARS = frozenset({"Clip"})
 _MOST_NODES = 32
 
 
 def transpose_order(node: Node) -> tuple[int, ...] | None:
     """Return the order of axes of a Transpose; None if the rank is unknown."""
-    source = node.inputs[0]
     order = node.attributes.get("perm")
     if isinstance(order, tuple):
-        rank = len(order)
-        return tuple(int(a) % rank for a in order)
-    rank_or_none = None if source is None else source.type.rank
-    return None if rank_or_none is None else tuple(reversed(range(rank_or_none)))
+        return tuple(int(a) % len(order) for a in order)
+    rank = None if node.inputs[0] is None else node.inputs[0].type.rank
+    return None if rank is None else tuple(reversed(range(rank)))
+
+
+def _elementwise_inputs(node: Node) -> tuple[Value | None, ...]:
+    return node.inputs[:1] if node.op == "Clip" else node.inputs
 
 
 @dataclass(slots=True)
@@ -46,7 +46,6 @@ class _Region:
     order: tuple[int, ...]
     nodes: list[Node] = field(default_factory=list)
     sources: dict[Value, Value] = field(default_factory=dict)
-    cancelled: int = 0
 
     @property
     def inverse(self) -> tuple[int, ...]:
@@ -62,7 +61,6 @@ class _Region:
             if source is None or transpose_order(producer) != self.inverse:
                 return False
             self.sources[value] = source
-            self.cancelled += 1
             return True
         constant = self.scope.constant(value)
         if constant is not None:
@@ -71,9 +69,9 @@ class _Region:
             return False
         if producer in self.nodes:
             return True
-        if self.scope.is_output(value) or producer.qualified_op not in _BROADCASTING | _WITH_SCALARS:
+        if self.scope.is_output(value) or producer.qualified_op not in _ELEMENTWISE:
             return False
-        read = producer.inputs[:1] if producer.qualified_op in _WITH_SCALARS else producer.inputs
+        read = _elementwise_inputs(producer)
         if value.type.rank != len(self.order) or not all(v is not None and self.collect(v) for v in read):
             return False
         self.nodes.append(producer)  # after its inputs: the order stays topological
@@ -90,35 +88,30 @@ def sink_transposes(scope: Scope, node: Node) -> bool:
     if order is None or middle is None or output is None:
         return False
     region = _Region(scope, order)
-    if not region.collect(middle) or not region.nodes or not region.cancelled:
+    if not (region.collect(middle) and region.nodes and region.sources and scope.are_private([*region.nodes, node])):
         return False
-    if not scope.are_private([*region.nodes, node]):
-        return False
-    moved: dict[Value, Value] = dict(region.sources)
+    moved = dict(region.sources)
     new_nodes = []
     for old in region.nodes:
         value = old.outputs[0]
         assert value is not None
         moved[value] = output if value is middle else scope.new_value(value.name, _moved_type(value, order))
-        positions = 1 if old.qualified_op in _WITH_SCALARS else len(old.inputs)
-        inputs = [
-            v if v is None or i >= positions else moved.get(v) or _moved_constant(scope, v, order)
-            for i, v in enumerate(old.inputs)
-        ]
-        new_nodes.append(old.copy_with(inputs, [moved[value]], old.attributes))
+        read = _elementwise_inputs(old)
+        inputs = [v if v is None else moved.get(v) or _moved_constant(scope, v, order) for v in read]
+        new_nodes.append(old.copy_with([*inputs, *old.inputs[len(read) :]], [moved[value]], old.attributes))
     scope.replace([*region.nodes, node], new_nodes)
     return True
 
 
 def _moved_type(value: Value, order: tuple[int, ...]) -> TensorType:
-    shape: Shape | None = value.type.shape
+    shape = value.type.shape
     return value.type if shape is None else value.type.with_shape(tuple(shape[a] for a in order))
 
 
 def _moved_constant(scope: Scope, value: Value, order: tuple[int, ...]) -> Value:
     array = scope.constant(value)
     assert array is not None
-    if array.size == 1 and array.ndim == 0:
+    if array.ndim == 0:
         return value
     padded = array.reshape((1,) * (len(order) - array.ndim) + array.shape)
     return scope.new_constant(value.name, np.ascontiguousarray(padded.transpose(order)))

@@ -9,30 +9,19 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["backend_distribution", "backends", "command_distribution", "format_distribution", "format_distributions"]
+__all__ = ["format_distribution", "known_distributions"]
 
 _FILE = Path(__file__).with_name("known_distributions.json")
 _BEGINNING = 256  # first bytes of a file that are compared
 _MOST_FILES = 100  # files of a folder that are examined
 
 
-def backend_distribution(name: str) -> str | None:
-    """Return the distribution that contains a backend: ``"lite-x86"`` for ``"x86"``. None for an unknown one."""
-    found: str | None = _known()["backends"].get(name)
-    return found
-
-
-def backends() -> list[str]:
-    """Return the names of all known backends, installed or not."""
-    return [*_known()["backends"]]
-
-
-def command_distribution(name: str) -> str | None:
-    """Return the distribution that adds a command to ``lite``. None for an unknown one."""
-    found: str | None = _known()["commands"].get(name)
-    return found
+def known_distributions(kind: Literal["backends", "commands", "formats"]) -> dict[str, str]:
+    """Return the distribution that contains each known backend, command of ``lite`` or format, by its name."""
+    entries: dict[str, Any] = _known()[kind]
+    return {name: entry["distribution"] if kind == "formats" else entry for name, entry in entries.items()}
 
 
 def format_distribution(path: str | Path) -> str | None:
@@ -47,11 +36,6 @@ def format_distribution(path: str | Path) -> str | None:
     by_name = (f["distribution"] for f in formats if any(file.name.endswith(tuple(f["suffixes"])) for file in files))
     found: str | None = next(by_name, None) or _by_content(formats, filter(Path.is_file, files))
     return found
-
-
-def format_distributions() -> dict[str, str]:
-    """Return the distribution that reads each known format, by the format's name."""
-    return {name: entry["distribution"] for name, entry in _known()["formats"].items()}
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -137,11 +137,7 @@ class PluginManager:
             self._add_operators()
 
     def _import(self, record: PluginRecord, entry: EntryPoint) -> None:
-        with self._isolated(record, "version"):
-            problem = requirement_problem((entry.dist and entry.dist.requires) or ())
-            if problem:
-                self._fail_version(record, problem)
-        if record.failed:
+        if not self._fits(record, lambda: requirement_problem((entry.dist and entry.dist.requires) or ())):
             return
         with self._isolated(record, "import"):
             # Logged before and after: if importing a plugin ends the process, its name is in the last line.
@@ -150,6 +146,14 @@ class PluginManager:
             plugin = entry.load()
             logger.debug("plugin %s: %s imported in %s", record.label, record.module, _elapsed(start))
             self._register(record, plugin)
+
+    def _fits(self, record: PluginRecord, find_problem: Callable[[], str]) -> bool:
+        """Return True if a plugin is written for this lite-core; else its failure is recorded."""
+        with self._isolated(record, "version"):
+            if problem := find_problem():
+                remedy = f"install versions of lite-core and {record.distribution} that fit"
+                self._fail(record, "version", f"{problem}; {remedy}")
+        return not record.failed
 
     @contextmanager
     def _isolated(self, record: PluginRecord, phase: str) -> Iterator[None]:
@@ -172,11 +176,7 @@ class PluginManager:
         ops.left_out.update(self.refused.get("lite_ops", {}))
 
     def _register(self, record: PluginRecord, plugin: object) -> None:
-        with self._isolated(record, "version"):
-            problem = api_problem(getattr(plugin, "LITE_API_VERSION", None))
-            if problem:
-                self._fail_version(record, problem)
-        if record.failed:
+        if not self._fits(record, lambda: api_problem(getattr(plugin, "LITE_API_VERSION", None))):
             return
         with self._isolated(record, "register"):
             try:
@@ -210,9 +210,6 @@ class PluginManager:
         given = ", ".join(record.provides.get(hook, ())) or "nothing"
         logger.debug("plugin %s: %s gave %s in %s", record.label, hook, given, _elapsed(start))
         return accepted
-
-    def _fail_version(self, record: PluginRecord, problem: str) -> None:
-        self._fail(record, "version", f"{problem}; install versions of lite-core and {record.distribution} that fit")
 
     def _fail(self, record: PluginRecord, phase: str, error: str, cause: BaseException | None = None) -> None:
         is_new = error not in record.error

@@ -83,7 +83,4 @@ def _has_met_bounds(requirement: str, version: str) -> bool:
 
 def _numbers(version: str) -> list[int]:
     """Return the numbers of a version without trailing zeros: 1.0 equals 1."""
-    numbers = [int(number) for number in version.split(".")]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return numbers
+    return [int(number) for number in re.sub(r"(\.0+)+$", "", version).split(".")]

@@ -41,6 +41,10 @@ RunPlan = Callable[[BodyPlan, Sequence[Array]], list[Array]]
 _MOST_PLANS = 64
 
 
+def _run(plan: BodyPlan, arrays: Sequence[Array]) -> list[Array]:
+    return plan.run(arrays)
+
+
 class ControlExecutable:
     """Executable of one node with sub-graphs; each sub-graph runs by plans for the actual shapes. Thread-safe.
 
@@ -62,11 +66,7 @@ class ControlExecutable:
         }
 
     def run(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer],
-        scratch: Buffer | None,
-        run_plan: RunPlan = lambda plan, arrays: plan.run(arrays),
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, run_plan: RunPlan = _run
     ) -> None:
         """Run the node; ``run_plan`` runs the plan of a body, each time the body runs."""
         from lite_core.ops.evaluate import evaluate_node  # not at the top: few models need it

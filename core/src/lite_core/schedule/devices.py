@@ -14,8 +14,7 @@ from lite_core.backend import Backend, Device, Options, TakesOptions, Unavailabl
 from lite_core.checks import require
 from lite_core.errors import BackendUnavailableError, InputError
 from lite_core.plugins import PluginManager, allowed_backends, available_backends, backend_sources, left_out_backends
-from lite_core.plugins.known import backend_distribution
-from lite_core.plugins.known import backends as known_backends
+from lite_core.plugins.known import known_distributions
 from lite_core.schedule.probing import probe
 
 __all__ = ["Candidate", "Selection", "select_devices"]
@@ -117,7 +116,7 @@ def select_devices(
     notes = [line for line in log if ": LITE_BACKENDS names it" in line]
     asked_for = names != ["auto"] or [*targets] == ["host"] or "host" in re.split(r"[\s,]+", listed or "")
     if only_host and not asked_for:
-        why = f"no other backend is installed: {' or '.join(map(_how_to_install, known_backends()))}"
+        why = f"no other backend is installed: {' or '.join(map(_how_to_install, known_distributions('backends')))}"
         why = why if listed is None else f"LITE_BACKENDS={listed!r} leaves out all others: correct or unset it"
         notes += [line for line in log if ": not available: " in line] or [why]
         notes = [f"everything runs on host, the slow NumPy references: {'; '.join(notes)}"]
@@ -163,7 +162,7 @@ def _with_options(
     used = {c.device.backend: c.backend for c in candidates}
     for name, own in given.items():
         if name not in used:
-            if name not in installed and backend_distribution(name) is None:
+            if name not in installed and name not in known_distributions("backends"):
                 raise InputError(f"backend_options names {name!r}, which is not installed: {_listed(installed)}")
             log.append(f"{name}: its backend_options are ignored, because this session does not use it")
         elif own:
@@ -227,7 +226,7 @@ def _tuning(device: Device) -> str:
 
 
 def _how_to_install(backend: str) -> str:
-    distribution = backend_distribution(backend)
+    distribution = known_distributions("backends").get(backend)
     return f"pip install {distribution}" if distribution else "none of Lite's packages brings it"
 
 

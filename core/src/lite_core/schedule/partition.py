@@ -44,11 +44,7 @@ class PartitionIdentities:
 
 
 def split(
-    graph: Graph,
-    placement: Placement,
-    prefix: str = "",
-    identities: PartitionIdentities | None = None,
-    apart: bool = False,
+    graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None, apart: bool = False
 ) -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 

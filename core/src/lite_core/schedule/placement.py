@@ -122,7 +122,7 @@ def unknown_name(problem: str, given: str, names: Sequence[str]) -> InputError:
 
     near = ", ".join(dict.fromkeys(difflib.get_close_matches(given, names, n=5, cutoff=0.3)))
     hint = f" (near: {near})" if near else ""
-    return InputError(f"{problem} such a name{hint}; `lite inspect MODEL --optimized` shows them")
+    return InputError(f"{problem} such a name{hint}; `lite inspect MODEL --optimized --origins` shows them")
 
 
 def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str, str]) -> Placement:
@@ -152,13 +152,9 @@ def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str
             reason = "; ".join(f"{label}: {why}" for label, why in refusals)
             unsupported.setdefault((node.qualified_op, reason), []).append(node.name)
     if unsupported:
-        raise UnsupportedOperatorError(
-            f"graph {graph.name!r} on {', '.join(labels)}",
-            [
-                OperatorProblem(op, why, tuple(nodes), 'allow fallback="host", or add a backend that runs it')
-                for (op, why), nodes in unsupported.items()
-            ],
-        )
+        cure = 'allow fallback="host", or add a backend that runs it'
+        problems = [OperatorProblem(op, why, tuple(nodes), cure) for (op, why), nodes in unsupported.items()]
+        raise UnsupportedOperatorError(f"graph {graph.name!r} on {', '.join(labels)}", problems)
     bodies = place_bodies(graph, assignments, candidates, pins)
     return Placement(tuple(candidates), tuple(choice), tuple(assignments), frozenset(pinned_nodes), bodies)
 

@@ -37,7 +37,6 @@ def make_plan(
     plan_body: PlanBody | None = None,
     prefix: str = "",
     identities: PartitionIdentities | None = None,
-    apart: bool = False,
 ) -> Plan:
     """Cut a graph into partitions, and compile them.
 
@@ -50,13 +49,12 @@ def make_plan(
             runs its sub-graphs.
         prefix: prefix of the partitions' names.
         identities: identities shared with the graph's partitions for other shapes.
-        apart: make each node a partition by itself, so that an observer sees the results of all of them.
 
     Raises:
         CompileError: a backend failed to compile; names the backend and the partition.
     """
     placement.log()
-    parts = split(graph, placement, prefix, identities, apart)
+    parts = split(graph, placement, prefix, identities)
     compiled = [compile_partition(placed, options, plan_body) for placed in parts]
     return Plan(graph, placement, compiled, pool)
 

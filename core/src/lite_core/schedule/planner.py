@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from lite_core.backend import Options
 from lite_core.ir import Graph
@@ -94,37 +94,16 @@ class Planner:
         decided = decide_branches(graph)
         if decided is None:
             return None
-        placement = place_nodes(decided, self._selection.candidates, self._pins)
         # NOTE: separate identities: for other shapes, the graph may have other nodes and constants at these positions.
-        return self.plan(decided, placement, prefix, PartitionIdentities())
+        return self.plan(decided, self.place(decided), prefix, PartitionIdentities())
 
     def plan_body(self, graph: Graph, prefix: str) -> Plan:
         """Place the nodes of a sub-graph, given as a separate graph, and make its plan."""
-        return self.plan_decided(graph, prefix) or self.plan(
-            graph, place_nodes(graph, self._selection.candidates, self._pins), prefix
-        )
+        return self.plan_decided(graph, prefix) or self.plan(graph, self.place(graph), prefix)
 
-    def plan_apart(self, graph: Graph, placement: Placement, positions: Sequence[int]) -> Plan:
-        """Make a plan whose partitions are single nodes, also in sub-graphs, so that an observer sees all results.
-
-        Args:
-            graph: the graph, with inferred types.
-            placement: the placement of a larger graph.
-            positions: the positions of the nodes in the larger graph.
-        """
-
-        def plan_body(body: Graph, prefix: str) -> Plan:
-            everywhere = place_nodes(body, self._selection.candidates, self._pins)
-            return self.plan_apart(body, everywhere, range(len(body.nodes)))
-
-        chosen = Placement(
-            placement.candidates,
-            tuple([placement.choice[index] for index in positions]),
-            tuple([placement.assignments[index] for index in positions]),
-            bodies={index: () for index, node in enumerate(graph.nodes) if node.subgraphs},
-        )
-        chosen = self.precision.applied(graph, chosen)
-        return make_plan(graph, chosen, self.options, self.pool, plan_body, apart=True)
+    def place(self, graph: Graph) -> Placement:
+        """Place the nodes of a graph that may be a part of the model's graph."""
+        return place_nodes(graph, self._selection.candidates, self._pins)
 
     def compile(self, placed: PlacedPartition) -> CompiledPartition:
         """Compile one partition.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from lite_core.backend import Array, Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
 from lite_core.errors import ExecutionError, LiteError
@@ -52,34 +53,40 @@ class Allocation(NamedTuple):
     offset: int
 
 
-class Step(Protocol):
-    """One step. ``reads`` and ``writes`` are keys of :attr:`Run.buffers`; ``allocations`` holds results in arenas."""
+class Step(ABC):
+    """One step.
 
-    reads: Sequence[Value]
-    writes: Sequence[Value]
-    allocations: dict[Value, Allocation]
+    Args:
+        reads: the keys of :attr:`Run.buffers` that it reads.
+        writes: the keys that it adds.
+        memory: the memory space of its results.
+    """
 
-    @property
-    def memory(self) -> Memory:
-        """The memory space of the results."""
+    #: Size of the step's scratch memory.
+    scratch_bytes = 0
 
-    @property
-    def scratch_bytes(self) -> int:
-        """Size of the step's scratch memory."""
+    def __init__(self, reads: Sequence[Value], writes: Sequence[Value], memory: Memory) -> None:
+        self.reads = list(reads)
+        self.writes = list(writes)
+        self.memory = memory
+        #: The results that are in arenas, and the scratch memory if it needs some; the plan sets both.
+        self.allocations: dict[Value, Allocation] = {}
+        self.scratch: Allocation | None = None
 
-    scratch: Allocation | None
-
+    @abstractmethod
     def has_own_storage(self, value: Value) -> bool:
         """Return True if a result gets separate storage in every run, so that it needs no memory in an arena."""
 
+    @abstractmethod
     def run(self, run: Run) -> None:
         """Execute the step: read from the run's buffers, and add the results to them."""
 
+    @abstractmethod
     def describe(self) -> str:
         """Return a one-line description."""
 
 
-class PartitionStep:
+class PartitionStep(Step):
     """Step that runs a compiled partition.
 
     Args:
@@ -88,22 +95,14 @@ class PartitionStep:
     """
 
     def __init__(self, compiled: CompiledPartition, reads: Sequence[Value]) -> None:
-        self.compiled = compiled
+        super().__init__(reads, compiled.part.graph.outputs, compiled.memory)
         self.part = compiled.part
         self.label = compiled.label
-        self.memory: Memory = compiled.memory
-        self.reads: Sequence[Value] = list(reads)
-        self.writes: Sequence[Value] = list(compiled.part.graph.outputs)
-        self.allocations: dict[Value, Allocation] = {}
-        self.scratch: Allocation | None = None
+        self.scratch_bytes = compiled.executable.scratch_bytes
         self._copied: frozenset[Value] = frozenset()
         self._executable = compiled.executable
         # A result whose shape depends on data is allocated during the run.
         self._results = [(value, value.type, value.type.is_static) for value in self.writes]
-
-    @property
-    def scratch_bytes(self) -> int:
-        return self._executable.scratch_bytes
 
     def mark_copied(self, values: Set[Value]) -> None:
         """Set the values that are copied to other memory: if possible, they are computed directly in main memory."""
@@ -115,11 +114,9 @@ class PartitionStep:
     def run(self, run: Run) -> None:
         arguments = [run.buffers[value] for value in self.reads]
         results = [self._result(value, type, is_static, run) for value, type, is_static in self._results]
-        size = self._executable.scratch_bytes
         scratch = None
-        if size:
-            assert self.scratch is not None
-            scratch = run.blocks[self.scratch.arena].at(self.scratch.offset, size)
+        if self.scratch is not None:
+            scratch = run.blocks[self.scratch.arena].at(self.scratch.offset, self.scratch_bytes)
         try:
             if run.observer is not None:
                 self._run_observed(arguments, results, scratch, run)
@@ -195,11 +192,10 @@ class ControlStep(PartitionStep):
     """Step that runs a node whose sub-graphs have separate plans. Its profiled time excludes these plans."""
 
     def _run_profiled(self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, run: Run) -> None:
-        executable = self.compiled.executable
-        assert isinstance(executable, ControlExecutable)
+        assert isinstance(self._executable, ControlExecutable)
         inside = None if run.profile is None else RunProfile()
         start = time.perf_counter()
-        executable.run(
+        self._executable.run(
             arguments, results, scratch, lambda plan, given: plan.run(given, profile=inside, observer=run.observer)
         )
         if run.profile is not None and inside is not None:
@@ -232,7 +228,7 @@ class _LocatedObserver:
         self._observer.computed(results._replace(device=self._device, partition=self._partition))
 
 
-class CopyStep:
+class CopyStep(Step):
     """IoCopy: a copy of a tensor from one memory space to another, through main memory if neither is main memory.
 
     With zero copy, the array in main memory is wrapped instead of copied.
@@ -245,12 +241,7 @@ class CopyStep:
     """
 
     def __init__(self, source: Value, result: Value, origin: Memory, memory: Memory) -> None:
-        self.reads: Sequence[Value] = [source]
-        self.writes: Sequence[Value] = [result]
-        self.memory = memory
-        self.allocations: dict[Value, Allocation] = {}
-        self.scratch: Allocation | None = None
-        self.scratch_bytes = 0
+        super().__init__([source], [result], memory)
         self._origin = origin
 
     @property

@@ -189,11 +189,10 @@ def _exactly_converted(name: str, array: Array, expected: TensorType) -> Array:
     with np.errstate(all="ignore"):
         converted: Array = array.astype(expected.dtype.numpy)
         if expected.dtype.is_floating:
-            held = array.dtype.kind != "b" and bool(
-                np.all(np.isfinite(converted.astype(np.float64)) == np.isfinite(array))
-            )
+            finite = np.isfinite(converted.astype(np.float64))
+            held = array.dtype.kind != "b" and np.array_equal(finite, np.isfinite(array))
         else:
-            held = array.dtype.kind != "f" and bool(np.array_equal(array, converted))
+            held = array.dtype.kind != "f" and np.array_equal(array, converted)
     if not held:
         raise InputError(f"input {name!r} must be {expected.dtype}, which cannot hold what was given ({array.dtype})")
     return converted

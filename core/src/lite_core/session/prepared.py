@@ -10,7 +10,7 @@ from shlex import quote
 from lite_core.backend import No, Options, Partition, Stale
 from lite_core.container import ModelFile, PartitionRecord, PlanRecord, TargetRecord
 from lite_core.errors import ModelFormatError, UnsupportedOperatorError, UntrustedCodeError
-from lite_core.ir import Graph, SymbolicDim, TensorType
+from lite_core.ir import Graph
 from lite_core.saved_kernels import SavesKernels
 from lite_core.schedule import Candidate, PlacedPartition, Plan, Selection, cut
 from lite_core.schedule.compile import CompiledPartition, compatibility_of, restore_partition
@@ -160,13 +160,7 @@ class Prepared:
         return min(fitting, key=lambda r: (r.threads < threads, abs(r.threads - threads)), default=None)
 
     def restore(
-        self,
-        record: PlanRecord,
-        graph: Graph,
-        infer: Callable[[], None],
-        planner: Planner,
-        options: Options,
-        log: list[str],
+        self, record: PlanRecord, graph: Graph, infer: Callable[[], None], planner: Planner, log: list[str]
     ) -> Plan:
         """Build the plan of a record: restore its partitions, and compile the stale ones.
 
@@ -175,16 +169,15 @@ class Prepared:
             graph: the graph, with the signature's types for its inputs.
             infer: infers the types of all other values of the graph, whose constants it verifies; called only if a
                 partition must be compiled.
-            planner: compiles partitions.
-            options: the session's options.
+            planner: compiles partitions, with the session's options.
             log: receives a line for each partition that could not be restored.
 
         Raises:
             CompileError: a backend failed to compile a stale partition.
             ModelFormatError: the record does not fit the graph, or a section that is read is damaged.
         """
-        if self._file.is_stripped:  # it cannot be compiled for another number of threads
-            options = replace(options, threads=record.threads)
+        # A stripped file cannot be compiled for another number of threads.
+        options = replace(planner.options, threads=record.threads) if self._file.is_stripped else planner.options
         self._set_types(record, graph)
         placement = self.placement(graph)
         placement.log()
@@ -229,7 +222,8 @@ class Prepared:
         for value in (v for node in graph.nodes for v in node.outputs if v is not None):
             type = types.get(value.name)
             if type is not None:
-                if not _fits(type, value.type):
+                # The graph may declare fewer dimensions, or symbolic ones.
+                if type.dtype is not value.dtype or not (type.shape is None or value.type.accepts(type.shape)):
                     raise self._mismatch(f"{value.name!r} is {value.type} in the graph, and {type} in a plan")
                 value.type = type
 
@@ -255,12 +249,3 @@ def _with_kernels(candidate: Candidate, file: ModelFile, record: TargetRecord, o
     if kernels and isinstance(backend, SavesKernels):
         return candidate._replace(device=backend.with_kernels(file.contents(kernels), device))
     return candidate
-
-
-def _fits(type: TensorType, declared: TensorType) -> bool:
-    """Return True if a type is an instance of the type that a graph declares, which may have symbolic dimensions."""
-    if declared.shape is None or type.shape is None:
-        return type.dtype is declared.dtype
-    return (type.dtype, type.rank) == (declared.dtype, declared.rank) and all(
-        isinstance(dim, SymbolicDim) or dim == size for dim, size in zip(declared.shape, type.shape)
-    )

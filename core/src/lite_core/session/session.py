@@ -10,9 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from lite_core.backend import Options
+from lite_core.backend import Array, Options
 from lite_core.checks import require
 from lite_core.collector import collector_paused
 from lite_core.container import ModelFile
@@ -42,10 +40,8 @@ __all__ = ["MOST_PLANS", "STORED_TAPS", "Session", "Taps"]
 
 logger = logging.getLogger("lite.session")
 
-Array = np.ndarray[Any, Any]
 #: Patterns of values to return, or a mapping of patterns to functions that receive a ``lite_tools.taps.Tap``.
 Taps = Sequence[str] | Mapping[str, Callable[[Any], None] | None]
-PlanRun = Callable[[Sequence[Array], Mapping[str, Array] | None, RunProfile | None], list[Array]]
 
 #: Default number of plans that a session caches.
 MOST_PLANS = 16
@@ -183,11 +179,12 @@ class Session:
             arrays = list(to_arrays(self.graph.name, self.graph.inputs, inputs, named).values())
             plan = self._plans.get(tuple([array.shape for array in arrays]), self._make_plan)
         if self._has_taps or outputs is not None:
-            return self._run_tapped(plan, arrays, outputs, out, profile)
-        if profile:
-            return self._run_profiled(plan.run, arrays, out, RunProfile() if profile is True else profile)
-        if out is not None:
-            return self._run_into(plan.run, arrays, out, None)
+            self._tapped = self._tapped or self._tapped_runs(())
+            run = partial(self._run_watched, plan, arrays, out, profile)
+            found: dict[str, Array] = self._tapped.run(plan, arrays, outputs, run)
+            return found
+        if profile or out is not None:
+            return self._run_watched(plan, arrays, out, profile)
         return dict(zip(self._output_names, plan.run(arrays)))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
@@ -220,7 +217,7 @@ class Session:
         for name, given in (("inputs", inputs), ("outputs", {} if outputs is None else outputs)):
             require(isinstance(given, Mapping), name, "a mapping of names to arrays", given)
         run = partial(self.run, outputs=list(self.outputs)) if self._has_taps else self.run
-        return Binding(run, (lambda *_: None) if self._has_taps else self._bound, inputs, outputs)
+        return Binding(run, self._bound, inputs, outputs)
 
     # **** inspection ****
 
@@ -293,35 +290,33 @@ class Session:
         self._notes.append(f"the values that the model's taps name are not printed; {cure}")
         return None
 
-    def _run_tapped(
+    def _run_watched(
         self,
         plan: Plan,
         arrays: Sequence[Array],
-        outputs: Sequence[str] | None,
         out: Mapping[str, Array] | None,
         profile: RunProfile | bool | None,
+        observer: Observer | None = None,
     ) -> dict[str, Array]:
-        def run(observer: Observer) -> dict[str, Array]:
-            observed = partial(plan.run, observer=observer)
-            if profile:
-                return self._run_profiled(observed, arrays, out, RunProfile() if profile is True else profile)
-            return self._run_into(observed, arrays, out, None)
+        """Run with given arrays for outputs, a profile or an observer.
 
-        self._tapped = self._tapped or self._tapped_runs(())
-        found: dict[str, Array] = self._tapped.run(plan, arrays, outputs, run)
-        return found
-
-    def _run_into(
-        self, run: PlanRun, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile | None
-    ) -> dict[str, Array]:
-        """Run and write outputs into the given arrays; an array that shares memory with an input is written last."""
+        An array for an output that shares memory with an input is written last.
+        """
+        recorded = RunProfile() if profile is True else profile or None
+        if recorded is not None:
+            require(isinstance(recorded, RunProfile), "profile", "a RunProfile, True or None", recorded)
+            recorded.clear()
+        start = time.perf_counter()
         check_out(self.outputs, out)
         out = out or {}
         late = overlapping(out, arrays)
         direct = {name: array for name, array in out.items() if name not in late}
-        outputs = dict(zip(self._output_names, run(arrays, direct, profile)))
+        outputs = dict(zip(self._output_names, plan.run(arrays, direct, recorded, observer)))
         for name in late:
             outputs[name] = copy_into(out[name], outputs[name], name)
+        if recorded is not None:
+            recorded.seconds = time.perf_counter() - start
+            self.last_profile = recorded
         return outputs
 
     def _bound(self, inputs: dict[str, Array], outputs: dict[str, Array]) -> Callable[[], object] | None:
@@ -330,18 +325,7 @@ class Session:
         plan = None if arrays is None else self._plans.find(tuple([array.shape for array in arrays]))
         if arrays is None or plan is None or len(outputs) < len(self.outputs) or overlapping(outputs, arrays):
             return None
-        return plan.bound(arrays, outputs)
-
-    def _run_profiled(
-        self, run: PlanRun, arrays: Sequence[Array], out: Mapping[str, Array] | None, profile: RunProfile
-    ) -> dict[str, Array]:
-        require(isinstance(profile, RunProfile), "profile", "a RunProfile, True or None", profile)
-        profile.clear()
-        start = time.perf_counter()
-        outputs = self._run_into(run, arrays, out, profile)
-        profile.seconds = time.perf_counter() - start
-        self.last_profile = profile
-        return outputs
+        return None if self._has_taps else plan.bound(arrays, outputs)
 
     def _make_plan(self, signature: Signature) -> Plan:
         start, known = time.perf_counter(), len(self._notes)
@@ -369,7 +353,7 @@ class Session:
             value.type = value.type.with_shape(shape)
         try:
             return self._prepared.restore(
-                record, graph, lambda: self._infer(graph, signature), self.planner, self._options, self._notes
+                record, graph, lambda: self._infer(graph, signature), self.planner, self._notes
             )
         except CompileError as error:
             self._notes.append(str(error))

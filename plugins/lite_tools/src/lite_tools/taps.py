@@ -35,6 +35,7 @@ from lite_core.schedule.placement import unknown_name
 from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.planner import Planner
 from lite_core.session.session import STORED_TAPS, Taps
+from lite_tools.apart import plan_apart
 
 __all__ = ["Tap", "TappedRuns", "print_tap", "tapped_runs"]
 
@@ -262,4 +263,4 @@ class _PlanParts:
         if self._file is not None:
             self._file.verify_constants(graph.every_constant())
         infer_graph(graph, {v.name: v.type.with_shape(shape) for v, shape in zip(graph.inputs, signature)})
-        return self._planner.plan_apart(graph, self._placement, part)
+        return plan_apart(self._planner, graph, self._placement, part)

@@ -12,7 +12,6 @@ from typing import Any
 import click
 import numpy as np
 
-from lite_core.container import ModelFile
 from lite_core.plugins import backend_sources, default_plugins
 from lite_core.schedule.precision import Precision
 from lite_core.session import Session, load, make_ready
@@ -32,12 +31,12 @@ from lite_tools.bisecting import (
 )
 from lite_tools.bisecting.advice import Request, next_command, workaround
 from lite_tools.bisecting.terminal import print_findings
-from lite_tools.cli.model_file import open_verified, prepared_shapes
+from lite_tools.cli.model_file import open_verified
+from lite_tools.cli.session_inputs import session_inputs
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
-from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.inputs import ImageOptions
 from lite_tools.commands.notes import print_notes
-from lite_tools.commands.open_batch import open_batch_shapes
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
@@ -45,6 +44,7 @@ from lite_tools.commands.options import (
     model_argument,
     precision_option,
     reader_option,
+    require_own_devices,
     seed_option,
     threads_option,
 )
@@ -170,7 +170,8 @@ def command(
         return load_side(graph, backend_b, threads, precision)
 
     a, b = load_side(graph, backend_a, a_threads or threads, a_precision), load_b(graph)
-    arrays, sources = _inputs(a, opened.file, inputs, shapes, seed)
+    arrays, sources, notes = session_inputs(a, inputs, shapes, ImageOptions(), seed, opened.file)
+    print_notes(notes)
     allowed = max(LIMITS[each] for each in precisions_in(precision_b)) if limit is None else limit
     judge = parse_check(check) if check is not None else None
 
@@ -233,30 +234,13 @@ def _check_usage(
     limit: float | None, atol: float | None, rtol: float | None, check: str | None, state: Path | None
 ) -> None:
     is_elementwise = atol is not None or rtol is not None
-    if os.environ.get("LITE_BACKEND"):
-        raise click.UsageError("LITE_BACKEND is set and would choose the devices of both sides: unset it")
+    require_own_devices()
     if limit is not None and is_elementwise:
         raise click.UsageError("--limit and --atol or --rtol exclude each other: give one criterion")
     if check is not None and (limit is not None or is_elementwise):
         raise click.UsageError("--check replaces the comparison with side a: leave out --limit, --atol and --rtol")
     if state is not None:
         check_writable(str(state), "--state")
-
-
-def _inputs(
-    session: Session, file: ModelFile | None, files: tuple[str, ...], shapes: tuple[str, ...], seed: int
-) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the inputs by name, and where each comes from."""
-    batch, notes = open_batch_shapes(session.inputs)
-    given, prepared = parse_shapes(session.inputs, shapes), prepared_shapes(file)
-    arrays, sources = collect_inputs(
-        session.inputs, files, given, ImageOptions(), seed, default_shapes={**batch, **prepared}
-    )
-    random = {name for name, source in sources.items() if source.startswith("random")}
-    print_notes(
-        note for name, note in zip(batch, notes) if name in random and name not in given and name not in prepared
-    )
-    return arrays, sources
 
 
 def _about(session: Session, backend: str, precision: str) -> dict[str, Any]:

@@ -11,12 +11,11 @@ import click
 import numpy as np
 
 from lite_core.session import Session, load
-from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.cli.session_inputs import session_inputs
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_NOTHING
-from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.inputs import ImageOptions
 from lite_tools.commands.notes import print_notes
-from lite_tools.commands.open_batch import open_batch_shapes
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
@@ -24,6 +23,7 @@ from lite_tools.commands.options import (
     model_argument,
     precision_option,
     reader_option,
+    require_own_devices,
     seed_option,
     threads_option,
 )
@@ -133,6 +133,7 @@ def command(
         raise click.UsageError("--load brings side a and the inputs: leave out --a..., --input, --shape and --save")
     if save and backend_b:
         raise click.UsageError("--save runs side a only: leave out --b, and compare with --load afterwards")
+    require_own_devices()
     for file, option in ((save, "--save"), (html, "--html")):
         if file:
             check_writable(file, option)
@@ -159,7 +160,8 @@ def command(
     session = session_b or session_a
     assert session is not None
     if stored is None:
-        arrays, sources = _inputs(session, inputs, shapes, seed)
+        arrays, sources, notes = session_inputs(session, inputs, shapes, ImageOptions(), seed)
+        print_notes(notes)
     else:
         arrays, sources = stored.inputs, dict.fromkeys(stored.inputs, f"from {loaded}")
     if session_a is not None:
@@ -211,23 +213,6 @@ def command(
         raise click.exceptions.Exit(EXIT_FAILURE)
     if not found.comparison.rows:
         raise click.exceptions.Exit(EXIT_NOTHING)
-
-
-def _inputs(
-    session: Session, files: tuple[str, ...], shapes: tuple[str, ...], seed: int
-) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the inputs by name, and where each comes from."""
-    batch, notes = open_batch_shapes(session.inputs)
-    given = parse_shapes(session.inputs, shapes)
-    prepared = prepared_shapes(session.file)
-    arrays, sources = collect_inputs(
-        session.inputs, files, given, ImageOptions(), seed, default_shapes={**batch, **prepared}
-    )
-    random = {name for name, source in sources.items() if source.startswith("random")}
-    print_notes(
-        note for name, note in zip(batch, notes) if name in random and name not in given and name not in prepared
-    )
-    return arrays, sources
 
 
 def _others(arrays: Mapping[str, Array], seed: int) -> dict[str, Array]:

@@ -10,7 +10,7 @@ from lite_core import __version__
 from lite_core.plugins import ENTRY_POINT_GROUP, PluginManager, PluginRecord, default_plugins
 from lite_core.plugins.claims import refused_claims
 from lite_core.plugins.installed import EntryPoint, installed_entry_points
-from lite_core.plugins.known import command_distribution
+from lite_core.plugins.known import known_distributions
 from lite_tools import plugin as plugin_of_tools
 from lite_tools.commands.errors import UnavailableError
 
@@ -33,7 +33,7 @@ class _Commands(click.Group):
         if name not in _own_commands() and name not in commands_of_plugins():
             if name in _refused:
                 raise UnavailableError(f"the command {name!r} cannot be run: {_refused[name]}", "lite doctor")
-            if distribution := command_distribution(name):
+            if distribution := known_distributions("commands").get(name):
                 raise UnavailableError(
                     f"the command {name!r} comes with {distribution}, which is not installed",
                     f"pip install {distribution}",

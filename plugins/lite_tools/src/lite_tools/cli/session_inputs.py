@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lite_core.container import ModelFile
 from lite_core.session import Session
 from lite_tools.cli.model_file import prepared_shapes
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
@@ -30,7 +31,12 @@ class SessionInputs(NamedTuple):
 
 
 def session_inputs(
-    session: Session, files: Sequence[str], shapes: Sequence[str], image: ImageOptions, seed: int
+    session: Session,
+    files: Sequence[str],
+    shapes: Sequence[str],
+    image: ImageOptions,
+    seed: int,
+    file: ModelFile | None = None,
 ) -> SessionInputs:
     """Return an array for each input of a session.
 
@@ -43,9 +49,10 @@ def session_inputs(
         shapes: the texts of ``--shape``.
         image: the preprocessing of images.
         seed: the seed of random numbers.
+        file: the .lite file whose prepared shapes are taken; by default that of the session.
     """
     given, (batch, notes) = parse_shapes(session.inputs, shapes), open_batch_shapes(session.inputs)
-    prepared = prepared_shapes(session.file)
+    prepared = prepared_shapes(file or session.file)
     arrays, sources = collect_inputs(session.inputs, files, given, image, seed, default_shapes={**batch, **prepared})
     taken = {name for name in batch if sources[name].startswith("random")} - {*given, *prepared}
     return SessionInputs(arrays, sources, [note for name, note in zip(batch, notes) if name in taken])

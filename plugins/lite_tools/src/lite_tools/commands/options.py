@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ __all__ = [
     "model_argument",
     "precision_option",
     "reader_option",
+    "require_own_devices",
     "seed_option",
     "threads_option",
     "tune_option",
@@ -71,6 +73,12 @@ def backends_of(text: str) -> str | list[str]:
     if not names:
         raise click.BadParameter("name at least one backend, or auto", param_hint="--backend")
     return names[0] if len(names) == 1 else names
+
+
+def require_own_devices() -> None:
+    """Refuse to compare two sides while the environment variable LITE_BACKEND chooses the devices of both."""
+    if os.environ.get("LITE_BACKEND"):
+        raise click.UsageError("LITE_BACKEND is set and would choose the devices of both sides: unset it")
 
 
 def _reader_options(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def region_alone(side: Side, region: Region, arrays: Mapping[str, Array]) -> Alo
     positions = {id(node): index for index, node in enumerate(plan.graph.nodes)}
     chosen = [positions[id(node)] for node in region.nodes]
     try:
-        own = side.session.planner.plan_apart(graph, plan.placement, chosen)
+        own = plan_apart(side.session.planner, graph, plan.placement, chosen)
         results = evaluate_graph(graph, [arrays[value.name] for value in graph.inputs])
     except LiteError:
         return None

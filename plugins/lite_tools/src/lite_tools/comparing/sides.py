@@ -89,4 +89,4 @@ class Side:
 def _apart(session: Session, plan: Plan) -> Plan:
     graph = plan.graph.copy()
     infer_graph(graph, {value.name: value.type for value in graph.inputs})  # a restored plan knows few types
-    return session.planner.plan_apart(graph, plan.placement, range(len(graph.nodes)))
+    return plan_apart(session.planner, graph, plan.placement, range(len(graph.nodes)))

@@ -10,7 +10,7 @@ from lite_core.errors import InputError
 from lite_core.ir import Graph, Node
 from lite_core.plugins import PluginManager, available_backends, backend_sources, left_out_backends
 from lite_core.plugins.contracts import fault_text
-from lite_core.plugins.known import backend_distribution
+from lite_core.plugins.known import known_distributions
 from lite_core.schedule import Candidate
 from lite_core.schedule.placement import ask
 from lite_core.schedule.probing import probe
@@ -228,7 +228,7 @@ def _missing(name: str, installed: Sequence[str], plugins: PluginManager) -> str
     base, separator, _ = name.partition(":")
     if separator:
         return f"target {name!r}: targets are backends, not single devices: name {base!r}"
-    distribution = backend_distribution(name)
+    distribution = known_distributions("backends").get(name)
     broken = next(
         (r for r in plugins.records() if r.failed and (r.name == name or r.distribution == distribution)), None
     )

@@ -1,0 +1,40 @@
+"""Plans that run node by node, so that an observer sees the results of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lite_core.ir import Graph
+from lite_core.schedule import Placement, Plan, split
+from lite_core.schedule.compile import compile_partition
+from lite_core.schedule.planner import Planner
+
+__all__ = ["plan_apart"]
+
+
+def plan_apart(planner: Planner, graph: Graph, placement: Placement, positions: Sequence[int]) -> Plan:
+    """Make a plan whose partitions are single nodes, also in sub-graphs.
+
+    Args:
+        planner: the planner of a session; its options are those of the plan.
+        graph: the graph, with inferred types.
+        placement: the placement of a larger graph.
+        positions: the positions of the nodes in the larger graph.
+
+    Raises:
+        CompileError: a backend failed to compile a node.
+    """
+
+    def plan_body(body: Graph, prefix: str) -> Plan:
+        return plan_apart(planner, body, planner.place(body), range(len(body.nodes)))
+
+    chosen = Placement(
+        placement.candidates,
+        tuple([placement.choice[index] for index in positions]),
+        tuple([placement.assignments[index] for index in positions]),
+        bodies={index: () for index, node in enumerate(graph.nodes) if node.subgraphs},
+    )
+    chosen = planner.precision.applied(graph, chosen)
+    parts = split(graph, chosen, apart=True)
+    compiled = [compile_partition(part, planner.options, plan_body) for part in parts]
+    return Plan(graph, chosen, compiled, planner.pool)

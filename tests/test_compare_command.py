@@ -97,6 +97,33 @@ def test_clean_backends_raise_no_alarm(name: str, pair: tuple[str, str], kernels
     assert len(report["rows"]) > 20
 
 
+@pytest.mark.full("models")
+@pytest.mark.parametrize(
+    "arguments",
+    [("--a", "x86", "--a-threads", "1", "-t", "2"), ("--a", "x86", "--no-passes"), ("--a", "x86", "--runs", "5")],
+    ids=["threads", "passes", "itself"],
+)
+def test_one_backend_agrees_with_itself(arguments: tuple[str, ...], kernels: str, tmp_path: Path) -> None:
+    model = file_of("mobilenet_v3_small-legacy")
+    shape = ("-s", "1x3x224x224")
+    report = compared(tmp_path, model, *arguments, "--b", "x86", *shape, code=0, LITE_CACHE_DIR=kernels)
+    assert report["verdict"] == "agree", report["summary"]
+    assert report["b"]["can_be_observed"]
+
+
+@pytest.mark.full("models")
+def test_a_prepared_file_agrees_with_its_source(kernels: str, tmp_path: Path) -> None:
+    model, file = file_of("mobilenet_v3_small-legacy"), tmp_path / "small.lite"
+    shape = ("--input-shape", "image=1x3x224x224")
+    done = run_lite(
+        tmp_path, "convert", str(model), "-o", str(file), "--targets", "x86", *shape, LITE_CACHE_DIR=kernels
+    )
+    assert done.returncode == 0, done.stderr
+    report = compared(tmp_path, file, "--a-model", str(model), "--b", "x86", code=0, LITE_CACHE_DIR=kernels)
+    assert report["verdict"] == "agree", report["summary"]
+    assert len(report["rows"]) > 60
+
+
 # **** the command ****
 
 

@@ -544,8 +544,8 @@ FAULTS = (
     Fault(
         "levels: code for another processor is used",
         _CORE + "session/prepared.py",
-        "for record, lacks in zip(levels, lacking) if not lacks), None)",
-        "for record, lacks in zip(levels, lacking)), None)",
+        "if not lacks:",
+        "if lacks or not lacks:",
         "tests/test_file_code.py",
     ),
     Fault(

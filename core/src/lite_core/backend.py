@@ -17,10 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-
 from lite_core.errors import ExecutionError
-from lite_core.ir import Graph, Node, SavedWeights, TensorType
+from lite_core.ir import Array, Graph, Node, SavedWeights, TensorType
 from lite_core.reports import Interval, KernelTime, MemoryUse
 
 __all__ = [
@@ -60,8 +58,6 @@ __all__ = [
 
 #: The version of this contract. A plugin declares the version it was written for as ``LITE_API_VERSION``.
 API_VERSION = 1
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,12 @@ from lite_core import ops
 from lite_core.backend import Buffer, Device, Executable, KernelTime, No, Options, Partition, Unavailable, Yes
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.forking import undivided
-from lite_core.ir import DType, Node, TensorType, Value
+from lite_core.ir import Array, DType, Node, TensorType, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.observing import Observable, Observer, observed_arrays
 from lite_core.ops.inference import Inference
 
 __all__ = ["Kernel", "KernelBackend"]
-
-Array = np.ndarray[Any, Any]
 
 Condition = Callable[[Node], Yes | No]
 Probe = Callable[[], Sequence[Device] | Unavailable]

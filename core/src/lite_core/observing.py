@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from lite_core.backend import Array, Buffer
-from lite_core.ir import Value
+from lite_core.backend import Buffer
+from lite_core.ir import Array, Value
 
 __all__ = ["IdleObserver", "Observable", "Observed", "Observer", "observed_arrays", "observed_buffers"]
 

@@ -15,13 +15,11 @@ from lite_core import ops
 from lite_core.backend import Buffer, Device, Executable, MeasuresSpeed, No, Options, Partition, Unavailable, Yes
 from lite_core.builder import GraphBuilder
 from lite_core.deadline import check_time
-from lite_core.ir import Node
+from lite_core.ir import Array, Node
 from lite_core.observing import Observable, Observer, observed_arrays
 from lite_core.ops.evaluate import evaluate_graph
 
 __all__ = ["HostBackend"]
-
-Array = np.ndarray[Any, Any]
 
 _REPETITIONS = 5
 

@@ -34,14 +34,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from lite_core.container.types_decoder import decode_type
-from lite_core.ir import Attribute, DType, Graph, Node, Origin, PanelLayout, TensorType, Value
+from lite_core.ir import Array, Attribute, DType, Graph, Node, Origin, PanelLayout, TensorType, Value
 
 __all__ = ["MOST_NESTING", "GraphDecoder", "decode_packed"]
 
-Array = np.ndarray[Any, Any]
 # Limit of nested graphs: functions that visit them recurse, and must not exhaust the stack.
 MOST_NESTING = 32
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

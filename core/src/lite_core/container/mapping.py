@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import RawIOBase
 from math import prod
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,12 +20,11 @@ from lite_core.container.layout import BLOCK, HEADER_SIZE, Header, Table, consta
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
 from lite_core.forking import new_lock
-from lite_core.ir import DType, PanelLayout, TensorType, product
-from lite_core.memory import aligned_bytes
+from lite_core.ir import Array, DType, PanelLayout, TensorType, product
+from lite_core.memory import HostMemory
 
 __all__ = ["MappedFile", "map_file", "stored_panels"]
 
-Array = np.ndarray[Any, Any]
 _Block = tuple[str, int, int]  # name of the section, offset in it, checksum
 # More threads would not gain memory bandwidth, or would compete with other work.
 _MOST_THREADS = 4
@@ -113,7 +111,7 @@ class MappedFile(mmap.mmap):
 
     def _private_copy(self, section: Section) -> memoryview:
         if section.name not in self._private:
-            copy = aligned_bytes(section.size)
+            copy = HostMemory().aligned_bytes(section.size)
             copy[:] = np.frombuffer(self._view(section.offset, section.size), np.uint8)
             copy.flags.writeable = False
             # The first copy stays, also if two threads make one: what the seal was computed of is what is used.
@@ -155,9 +153,7 @@ class MappedFile(mmap.mmap):
             if section.sealed:
                 self._private_copy(section)
         damaged: set[str] = set()
-        work = iter(
-            [(s.name, number * BLOCK, checksum) for s in pending for number, checksum in enumerate(s.checksums)]
-        )
+        work = iter([(s.name, n * BLOCK, checksum) for s in pending for n, checksum in enumerate(s.checksums)])
         helpers = [
             threading.Thread(target=self._verify, args=(work, damaged), name="lite-verify", daemon=True)
             for _ in range(min(os.cpu_count() or 1, _MOST_THREADS, 1 + sum(s.size for s in pending) // BLOCK) - 1)

@@ -22,12 +22,11 @@ from lite_core.container.trust import code_digest, is_trusted
 from lite_core.container.types_decoder import LocalNames
 from lite_core.container.upgrades import upgrade
 from lite_core.errors import ModelFormatError
-from lite_core.ir import Graph, PanelLayout, TensorType, evaluate_shape
-from lite_core.memory import aligned_bytes
+from lite_core.ir import Array, Graph, PanelLayout, TensorType, evaluate_shape
+from lite_core.memory import HostMemory
 
 __all__ = ["ModelFile"]
 
-Array = np.ndarray[Any, Any]
 _CODE, _PACKED = "code/", "packed/"
 
 
@@ -170,7 +169,7 @@ class ModelFile:
         wanted = {id(array) for array in arrays}
         with _errors_about(self.path):
             found = {number for (number, _), array in list(self._constants.items()) if id(array) in wanted}
-            if found & self._stripped:
+            if found & self.stripped:
                 raise ModelFormatError(
                     "it was converted with --strip, without the constants that only other shapes, targets and settings "
                     "than the prepared ones need (`lite inspect` lists the plans): convert the model without --strip"
@@ -213,13 +212,9 @@ class ModelFile:
         """The layout of each array that is stored in panels, by its number."""
         return dict(reversed(self._packed))
 
-    @property
-    def is_stripped(self) -> bool:
-        """True if the file lacks constants that its prepared plans do not read."""
-        return bool(self._stripped)
-
     @cached_property
-    def _stripped(self) -> set[int]:
+    def stripped(self) -> set[int]:
+        """The numbers of constants that the file lacks, because its prepared plans do not read them."""
         with _errors_about(self.path, "graph"):
             return {int(number) for number in self._graph_document.get("stripped", [])}
 
@@ -235,13 +230,14 @@ class ModelFile:
             plain = next(array for (n, _), array in self._constants.items() if n == number)
             self._mapped.unpack([number])
             layout.check(plain.size)
-            panels = aligned_bytes(plain.itemsize * prod(layout.shape)).view(np.float32).reshape(layout.shape)
+            memory = HostMemory().aligned_bytes(plain.itemsize * prod(layout.shape))
+            panels = memory.view(np.float32).reshape(layout.shape)
             layout.pack(plain, panels)
         panels.flags.writeable = False
         return panels.reshape(-1).view(np.uint8).data
 
     def _constant(self, number: int, type: TensorType) -> Array:
-        if number in self._stripped:
+        if number in self.stripped:
             array = np.broadcast_to(np.zeros((), type.dtype.numpy), evaluate_shape(type.shape or (), {}))
         else:
             array = self._mapped.constant(number, type, self._layouts.get(number))

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from math import gcd, prod
+from math import gcd
 from typing import Union
 
 import numpy as np
@@ -76,10 +76,6 @@ class _Compound(tuple):  # type: ignore[type-arg]
         return 1 + sum(side.atoms for side in self[1:] if isinstance(side, SymbolicDim))
 
     @property
-    def symbols(self) -> frozenset[str]:
-        return frozenset().union(*(side.symbols for side in self[1:] if isinstance(side, SymbolicDim)))
-
-    @property
     def is_infix(self) -> bool:
         """True if the printed form needs brackets beside other operators."""
         return self[0] in ("//", "%")
@@ -117,8 +113,15 @@ class SymbolicDim:
     @property
     def symbols(self) -> frozenset[str]:
         """Names of every symbol in the expression."""
-        atoms = {atom for monomial in self._terms for atom in monomial}
-        return frozenset().union(*({atom} if isinstance(atom, str) else atom.symbols for atom in atoms))
+        names: set[str] = set()
+        for monomial in self._terms:
+            for atom in monomial:
+                if isinstance(atom, str):
+                    names.add(atom)
+                else:
+                    for side in atom[1:]:
+                        names |= side.symbols if isinstance(side, SymbolicDim) else frozenset()
+        return frozenset(names)
 
     @property
     def atoms(self) -> int:
@@ -138,10 +141,13 @@ class SymbolicDim:
 
     def evaluate(self, bindings: Mapping[str, int]) -> int:
         """Return the integer for given symbol values. Raises KeyError for a symbol without a value."""
-        return sum(
-            coefficient * prod(bindings[a] if isinstance(a, str) else a.evaluate(bindings) for a in monomial)
-            for monomial, coefficient in self._terms.items()
-        )
+        total = 0
+        for monomial, coefficient in self._terms.items():
+            value = coefficient
+            for atom in monomial:
+                value *= bindings[atom] if isinstance(atom, str) else atom.evaluate(bindings)
+            total += value
+        return total
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
         """Return the dimension with some symbols replaced; symbols without a value stay."""

@@ -164,7 +164,9 @@ class Graph:
         yield from self.inputs
         yield from self.constants
         for node in self.nodes:
-            yield from (v for v in node.outputs if v is not None)
+            for value in node.outputs:
+                if value is not None:
+                    yield value
 
     def captured(self) -> Iterator[Value]:
         """Return the values used here and defined in an enclosing graph, each once, in order of use."""

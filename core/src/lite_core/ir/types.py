@@ -166,7 +166,7 @@ class TensorType:
             return self
         return self.with_shape(tuple(d.substitute(bindings) if isinstance(d, SymbolicDim) else d for d in self.shape))
 
-    def accepts(self, shape: tuple[int, ...]) -> bool:
+    def accepts(self, shape: Shape) -> bool:
         """Return True if an array of this shape can have this type; symbols match any size."""
         if self.shape is None or shape == self.shape:
             return True

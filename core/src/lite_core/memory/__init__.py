@@ -3,7 +3,7 @@
 The arena planner is in :mod:`lite_core.memory.arena`, zero copy in :mod:`lite_core.memory.sharing`.
 """
 
-from lite_core.memory.host_memory import HostMemory, aligned_bytes, read_only
+from lite_core.memory.host_memory import HostMemory, read_only
 from lite_core.memory.scratch import ScratchPool
 
-__all__ = ["HostMemory", "ScratchPool", "aligned_bytes", "read_only"]
+__all__ = ["HostMemory", "ScratchPool", "read_only"]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lite_core.errors import ExecutionError
-from lite_core.ir import DType, TensorType, evaluate_shape
+from lite_core.ir import Array, DType, TensorType, evaluate_shape
 
-__all__ = ["ALIGNMENT", "HostMemory", "aligned_bytes", "read_only"]
-
-Array = np.ndarray[Any, Any]
+__all__ = ["ALIGNMENT", "HostMemory", "read_only"]
 
 #: Bytes of a cache line, and of the widest vector.
 ALIGNMENT = 64
@@ -28,6 +24,11 @@ class HostMemory:
         except (MemoryError, ValueError) as error:  # ValueError: more than any machine can address
             raise ExecutionError(f"there is not enough memory for a tensor {type}: {error}") from error
 
+    def aligned_bytes(self, size: int, alignment: int = ALIGNMENT) -> Array:
+        """Allocate ``size`` bytes, with undefined content, that begin at a multiple of ``alignment`` bytes."""
+        block = self.allocate(TensorType(DType.UINT8, (size + alignment,)))
+        return block[-block.ctypes.data % alignment :][:size]
+
     def upload(self, array: Array, data: Array) -> None:
         np.copyto(data, array)
 
@@ -39,12 +40,6 @@ class HostMemory:
         shape = evaluate_shape(type.shape or (), {})
         view: Array = np.ndarray(shape, type.dtype.numpy, buffer=data.data, offset=offset)
         return view
-
-
-def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
-    """Allocate ``size`` bytes of main memory, with undefined content, at a multiple of ``alignment`` bytes."""
-    block = HostMemory().allocate(TensorType(DType.UINT8, (size + alignment,)))
-    return block[-block.ctypes.data % alignment :][:size]
 
 
 def read_only(array: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lite_core.backend import Buffer, Memory, ViewsMemory
 from lite_core.forking import new_lock
 from lite_core.ir import DType, TensorType
-from lite_core.memory.host_memory import HostMemory, aligned_bytes
+from lite_core.memory.host_memory import HostMemory
 
 __all__ = ["ScratchBlock", "ScratchPool"]
 
@@ -19,8 +19,7 @@ class ScratchBlock:
         self.memory = memory
         self._views = memory if isinstance(memory, ViewsMemory) else None
         self.capacity = size
-        in_main_memory = isinstance(memory, HostMemory)
-        self._storage = aligned_bytes(size) if in_main_memory else memory.allocate(_bytes(size))
+        self._storage = memory.aligned_bytes(size) if isinstance(memory, HostMemory) else memory.allocate(_bytes(size))
         self._buffer = Buffer(_bytes(size), memory, self._storage)
 
     def fits(self, size: int) -> bool:

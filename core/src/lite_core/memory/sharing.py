@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Protocol, TypeGuard
-
-import numpy as np
+from typing import Protocol, TypeGuard
 
 from lite_core.backend import Memory, SharesHostMemory
-from lite_core.ir import TensorType, evaluate_shape
-from lite_core.memory.host_memory import HostMemory, aligned_bytes
+from lite_core.ir import Array, TensorType, evaluate_shape
+from lite_core.memory.host_memory import HostMemory
 
 __all__ = ["SharingMemory", "can_share", "is_shareable", "new_array"]
-
-Array = np.ndarray[Any, Any]
 
 #: Guaranteed alignment of arrays that NumPy allocates, on every 64-bit platform.
 _NUMPY_ALIGNMENT = 16
@@ -42,5 +38,5 @@ def new_array(type: TensorType, memory: SharingMemory) -> Array:
         return HostMemory().allocate(type)
     shape = evaluate_shape(type.shape or (), {})
     size = prod(shape) * type.dtype.itemsize
-    array: Array = aligned_bytes(size, memory.wrap_alignment).view(type.dtype.numpy).reshape(shape)
+    array: Array = HostMemory().aligned_bytes(size, memory.wrap_alignment).view(type.dtype.numpy).reshape(shape)
     return array

@@ -27,13 +27,12 @@ from lite_core.plugins.backends import (
     left_out_backends,
     plugins_with,
 )
-from lite_core.plugins.hooks import ENTRY_POINT_GROUP, HookSpecs, hookimpl, hookspec
+from lite_core.plugins.hooks import ENTRY_POINT_GROUP, hookimpl
 from lite_core.plugins.manager import PluginManager, default_plugins
 from lite_core.plugins.record import PluginRecord
 
 __all__ = [
     "ENTRY_POINT_GROUP",
-    "HookSpecs",
     "PluginManager",
     "PluginRecord",
     "allowed_backends",
@@ -41,7 +40,6 @@ __all__ = [
     "backend_sources",
     "default_plugins",
     "hookimpl",
-    "hookspec",
     "installed_backends",
     "left_out_backends",
     "plugins_with",

@@ -81,22 +81,19 @@ def plugins_with(*backends: Backend) -> PluginManager:
     Raises:
         PluginError: a backend lacks a required member, or its name is taken.
     """
+
+    class Given:
+        """A plugin that provides the given backends."""
+
+        LITE_API_VERSION = API_VERSION
+
+        @hookimpl
+        def lite_backends(self) -> tuple[Backend, ...]:
+            return backends
+
     plugins = PluginManager(list)
-    record = plugins.register(_Backends(backends), "plugins_with")
+    record = plugins.register(Given(), "plugins_with")
     installed_backends(plugins)
     if record.failed:
         raise PluginError(f"these backends cannot be used: {record.error}")
     return plugins
-
-
-class _Backends:
-    """A plugin that provides given backends."""
-
-    LITE_API_VERSION = API_VERSION
-
-    def __init__(self, backends: tuple[Backend, ...]) -> None:
-        self._backends = backends
-
-    @hookimpl
-    def lite_backends(self) -> tuple[Backend, ...]:
-        return self._backends

@@ -15,20 +15,12 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-__all__ = ["Distribution", "EntryPoint", "installed_entry_points", "tool"]
+if TYPE_CHECKING:
+    from importlib import metadata
 
-
-class Distribution(Protocol):
-    """The part of :class:`importlib.metadata.Distribution` that Lite uses."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def requires(self) -> list[str] | None: ...
+__all__ = ["EntryPoint", "installed_entry_points", "tool"]
 
 
 class EntryPoint(Protocol):
@@ -39,7 +31,7 @@ class EntryPoint(Protocol):
     @property
     def value(self) -> str: ...
     @property
-    def dist(self) -> Distribution | None: ...
+    def dist(self) -> metadata.Distribution | _InstalledDistribution | None: ...
     def load(self) -> Any: ...
 
 
@@ -122,7 +114,7 @@ class _InstalledEntryPoint(NamedTuple):
 
     name: str
     value: str
-    dist: Distribution
+    dist: _InstalledDistribution
 
     def load(self) -> Any:
         """Import the module, and return the attribute or the module itself."""

@@ -60,15 +60,13 @@ def requirement_problem(requirements: Iterable[str], version: str = __version__)
             continue
         # Importing these takes longer than all the rest of loading plugins, so that usual requirements avoid it.
         from packaging.requirements import InvalidRequirement, Requirement
-        from packaging.utils import canonicalize_name
 
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
             logger.debug("the requirement %r is not understood; it is not checked: %s", text, error)
             continue
-        applies = canonicalize_name(requirement.name) == "lite-core" and requirement.marker is None
-        if applies and not requirement.specifier.contains(version, prereleases=True):
+        if requirement.marker is None and not requirement.specifier.contains(version, prereleases=True):
             return f"requires lite-core {requirement.specifier}, this is lite-core {version}"
     return ""
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from lite_core.backend import Array, Buffer, Partition
-from lite_core.ir import Graph, Node, Value
+from lite_core.backend import Buffer, Partition
+from lite_core.ir import Array, Graph, Node, Value
 from lite_core.observing import Observer
 from lite_core.schedule.plan_cache import PlanCache, Signature
 from lite_core.schedule.profile import RunProfile

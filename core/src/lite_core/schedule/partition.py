@@ -44,7 +44,7 @@ class PartitionIdentities:
 
 
 def split(
-    graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None, apart: bool = False
+    graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None
 ) -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 
@@ -56,12 +56,11 @@ def split(
         placement: the device of every node.
         prefix: prefix of the partitions' names.
         identities: identities shared with the graph's partitions for other shapes; new ones by default.
-        apart: make each node a partition by itself.
     """
     identities = identities or PartitionIdentities()
     # For each node its device, and 0 or a unique number if the node is a partition by itself.
-    bodies, choices = placement.bodies, placement.choice
-    owners = [(choice, index + 1 if apart or index in bodies else 0) for index, choice in enumerate(choices)]
+    bodies = placement.bodies
+    owners = [(choice, index + 1 if index in bodies else 0) for index, choice in enumerate(placement.choice)]
     levels = _levels(graph, owners)
     members: dict[tuple[int, tuple[int, int]], list[int]] = {}
     for index, key in enumerate(zip(levels, owners)):

@@ -133,12 +133,11 @@ def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str
     unsupported: dict[tuple[str, str], list[str]] = {}
     pinned_nodes: set[int] = set()
     for position, node in enumerate(graph.nodes):
-        pinned = next((label for p, label in (pins or {}).items() if fnmatch.fnmatchcase(node.name, p)), None)
+        pinned = next((label for p, label in pins.items() if fnmatch.fnmatchcase(node.name, p)), None)
         if pinned is not None:
             pinned_nodes.add(position)
         refusals: list[tuple[str, str]] = []
-        for index, candidate in enumerate(candidates):
-            label = labels[index]
+        for index, (candidate, label) in enumerate(zip(candidates, labels)):
             if pinned is not None and label != pinned:
                 continue
             answer = ask(candidate, node)

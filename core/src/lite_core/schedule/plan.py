@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lite_core.backend import Array, Buffer, Interval, Memory, Options, Partition, ViewsMemory
+from lite_core.backend import Buffer, Interval, Memory, Options, Partition, ViewsMemory
 from lite_core.deadline import check_time
 from lite_core.errors import InputError
-from lite_core.ir import Graph, Value
+from lite_core.ir import Array, Graph, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.arena import plan_arena
 from lite_core.memory.scratch import ScratchPool
@@ -117,7 +117,7 @@ class Plan:
             One array per graph output, in order. The caller owns it: it shares memory with no input, constant, other
             output or later run.
         """
-        return self._run(self._buffers(inputs), out, profile, observer)
+        return self._run(Run(self._buffers(inputs), out, profile, observer))
 
     def bound(self, inputs: Sequence[Array], out: Mapping[str, Array]) -> Callable[[], object]:
         """Return a function that runs the plan on the same arrays each time; see :meth:`run`.
@@ -125,22 +125,17 @@ class Plan:
         It keeps views of the arrays: they stay valid if the shape of an array is changed in place.
         """
         buffers, out = self._buffers(inputs), {name: array.view() for name, array in out.items()}
-        return lambda: self._run(buffers.copy(), out, None)
+        return lambda: self._run(Run(buffers.copy(), out))
 
     def _buffers(self, inputs: Sequence[Array]) -> dict[Value, Buffer]:
         return {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
 
-    def _run(
-        self,
-        buffers: dict[Value, Buffer],
-        out: Mapping[str, Array] | None,
-        profile: RunProfile | None,
-        observer: Observer | None = None,
-    ) -> list[Array]:
-        blocks = [self._pool.take(memory, size) for memory, size in self.arenas]
+    def _run(self, run: Run) -> list[Array]:
+        run.blocks = [self._pool.take(memory, size) for memory, size in self.arenas]
         # The only cost of the log if it is off: this test takes a tenth of a microsecond.
         is_logged = logger.isEnabledFor(logging.DEBUG)
-        run = Run(buffers, blocks, out, profile, observer=observer or IdleObserver() if is_logged else observer)
+        if is_logged:
+            run.observer = run.observer or IdleObserver()
         for step in self.steps:
             check_time(step.describe)
             if is_logged:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lite_core.backend import Array, Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
+from lite_core.backend import Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
 from lite_core.errors import ExecutionError, LiteError
-from lite_core.ir import TensorType, Value
+from lite_core.ir import Array, TensorType, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.scratch import ScratchBlock
 from lite_core.memory.sharing import can_share, is_shareable, new_array
@@ -31,19 +31,19 @@ class Run:
 
     Attributes:
         buffers: computed tensors, by value.
-        blocks: the memory of each of the plan's arenas.
         out: the caller's arrays for outputs, by name.
         profile: receives the times of the steps, or None.
-        shared: for values whose device storage wraps an array in main memory, that array.
         observer: receives the results of the kernels, or None.
+        blocks: the memory of each of the plan's arenas.
+        shared: for values whose device storage wraps an array in main memory, that array.
     """
 
     buffers: dict[Value, Buffer]
-    blocks: Sequence[ScratchBlock]
     out: Mapping[str, Array] | None
-    profile: RunProfile | None
-    shared: dict[Value, Array] = field(default_factory=dict)
+    profile: RunProfile | None = None
     observer: Observer | None = None
+    blocks: Sequence[ScratchBlock] = ()
+    shared: dict[Value, Array] = field(default_factory=dict)
 
 
 class Allocation(NamedTuple):

@@ -15,12 +15,10 @@ import numpy as np
 
 from lite_core.checks import require
 from lite_core.errors import GraphError, InputError
-from lite_core.ir import SymbolicDim, TensorType, Value
+from lite_core.ir import Array, SymbolicDim, TensorType, Value
 from lite_core.ops.infer import bind_symbols
 
 __all__ = ["check_out", "check_shapes", "overlapping", "ready_arrays", "to_arrays"]
-
-Array = np.ndarray[Any, Any]
 
 
 def ready_arrays(wanted: Sequence[tuple[str, np.dtype[Any]]], given: object) -> list[Array] | None:

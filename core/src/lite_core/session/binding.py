@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from lite_core.backend import Array
 from lite_core.deadline import run_within
+from lite_core.ir import Array
 
 __all__ = ["Binding"]
 

@@ -177,7 +177,7 @@ class Prepared:
             ModelFormatError: the record does not fit the graph, or a section that is read is damaged.
         """
         # A stripped file cannot be compiled for another number of threads.
-        options = replace(planner.options, threads=record.threads) if self._file.is_stripped else planner.options
+        options = replace(planner.options, threads=record.threads) if self._file.stripped else planner.options
         self._set_types(record, graph)
         placement = self.placement(graph)
         placement.log()

@@ -10,14 +10,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from lite_core.backend import Array, Options
+from lite_core.backend import Options
 from lite_core.checks import require
 from lite_core.collector import collector_paused
 from lite_core.container import ModelFile
 from lite_core.container.trust import saved_setting
 from lite_core.deadline import run_within
 from lite_core.errors import GraphError, InputError, OperatorProblem, UnsupportedOperatorError
-from lite_core.ir import Graph, TensorType
+from lite_core.ir import Array, Graph, TensorType
 from lite_core.memory import ScratchPool
 from lite_core.observing import Observer
 from lite_core.plugins import PluginManager, backend_sources, default_plugins

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lite_core.backend import Partition
 from lite_core.ir import Graph
-from lite_core.schedule import Placement, Plan, split
+from lite_core.schedule import PlacedPartition, Placement, Plan, cut
 from lite_core.schedule.compile import compile_partition
 from lite_core.schedule.planner import Planner
 
 __all__ = ["plan_apart"]
 
 
-def plan_apart(planner: Planner, graph: Graph, placement: Placement, positions: Sequence[int]) -> Plan:
+def plan_apart(
+    planner: Planner, graph: Graph, placement: Placement, positions: Sequence[int], prefix: str = ""
+) -> Plan:
     """Make a plan whose partitions are single nodes, also in sub-graphs.
 
     Args:
@@ -20,13 +23,14 @@ def plan_apart(planner: Planner, graph: Graph, placement: Placement, positions: 
         graph: the graph, with inferred types.
         placement: the placement of a larger graph.
         positions: the positions of the nodes in the larger graph.
+        prefix: prefix of the partitions' names.
 
     Raises:
         CompileError: a backend failed to compile a node.
     """
 
     def plan_body(body: Graph, prefix: str) -> Plan:
-        return plan_apart(planner, body, planner.place(body), range(len(body.nodes)))
+        return plan_apart(planner, body, planner.place(body), range(len(body.nodes)), prefix)
 
     chosen = Placement(
         placement.candidates,
@@ -35,6 +39,10 @@ def plan_apart(planner: Planner, graph: Graph, placement: Placement, positions: 
         bodies={index: () for index, node in enumerate(graph.nodes) if node.subgraphs},
     )
     chosen = planner.precision.applied(graph, chosen)
-    parts = split(graph, chosen, apart=True)
-    compiled = [compile_partition(part, planner.options, plan_body) for part in parts]
+    compiled = []
+    for number, (node, choice) in enumerate(zip(graph.nodes, chosen.choice)):
+        candidate = chosen.candidates[choice]
+        name = f"{prefix}{candidate.device.label}/{number}"
+        placed = PlacedPartition(Partition(name, cut(graph, name, [node])), candidate, bool(node.subgraphs))
+        compiled.append(compile_partition(placed, planner.options, plan_body))
     return Plan(graph, chosen, compiled, planner.pool)

@@ -11,8 +11,7 @@ import zipfile
 from pathlib import Path
 
 from lite_core.errors import InputError
-from lite_core.private_files import make_private_folder
-from lite_core.storage import cache_folder
+from lite_core.storage import cache_folder, make_private_folder
 
 __all__ = ["find_node_data"]
 

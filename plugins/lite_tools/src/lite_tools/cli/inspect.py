@@ -36,7 +36,7 @@ from lite_tools.commands.printing import console, print_json, table
 @click.option("--ops", "only_ops", is_flag=True, help="Count the operators instead of printing the graph.")
 @click.option("--weights", is_flag=True, help="List the constants (weights), largest first.")
 @click.option("--optimized", is_flag=True, help="Show the graph after the optimization passes, as it is run.")
-@click.option("--origins", is_flag=True, help="Show each node's name, and the operator of the original model that it comes from.")
+@click.option("--origins", is_flag=True, help="Show each node's name and its origin in the model that was read.")
 @click.option("--sections", is_flag=True, help="List the sections of a .lite file, and check them for damage.")
 @click.option("--memory", is_flag=True, help="Show the memory that a run needs, compared with a lower bound.")
 @click.option(

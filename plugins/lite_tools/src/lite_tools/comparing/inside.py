@@ -11,6 +11,7 @@ from lite_core.errors import LiteError
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.schedule import Plan
+from lite_tools.apart import plan_apart
 from lite_tools.comparing.regions import Region
 from lite_tools.comparing.sides import Side
 from lite_tools.comparing.values import Key

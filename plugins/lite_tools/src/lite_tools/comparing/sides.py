@@ -13,6 +13,7 @@ from lite_core.ops.infer import infer_graph
 from lite_core.schedule import Plan
 from lite_core.schedule.control import ControlExecutable
 from lite_core.session import Session
+from lite_tools.apart import plan_apart
 from lite_tools.precisions import precisions_in
 
 __all__ = ["COARSENESS", "Side"]

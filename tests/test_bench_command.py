@@ -171,6 +171,10 @@ def test_outputs_that_differ_end_with_1(tmp_path: Path) -> None:
     found = json.loads(strict.out)["agreement"]
     assert (strict.code, found["ok"], found["allowed_share_of_range"]) == (1, False, 0)
     assert "outputs DIFFER: x86 differs from host in 'y'" in found["sentences"][0]
+    text = bench(tmp_path / "rounding.onnx", *options[:-1], "--limit", "0", "-t", "2").out
+    assert text.splitlines()[-1] == (
+        f"next: lite compare {tmp_path / 'rounding.onnx'} --a host --a-threads 2 --b x86 --threads 2"
+    )
     usual = bench(tmp_path / "rounding.onnx", *options)
     assert (usual.code, json.loads(usual.out)["agreement"]["ok"]) == (0, True)
 

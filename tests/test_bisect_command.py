@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 import sys
 from collections.abc import Mapping
 from math import ceil, log2
@@ -28,6 +29,7 @@ from lite_core.plugins import available_backends
 from lite_core.session import make_ready
 from lite_tools.bisecting import Agreement, Answers, Criterion, Findings, Trials, bisect_passes, bisect_units
 from lite_tools.cli.bisect import command
+from lite_tools.commands.errors import UnavailableError
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="its kernels are those of x86")
 
@@ -70,7 +72,22 @@ def test_difference_beyond_the_limit_is_found_and_the_next_command_named(model: 
 def test_side_b_that_is_good_enough_exits_with_0(model: Path) -> None:
     result = invoke(model, "--by", "node", "--b", "x86")
     assert result.return_value == 0
-    assert "side b is good" in result.stdout
+    assert "side b is good in 2 runs" in result.stdout
+    last = result.stdout.splitlines()[-1]
+    assert last == f"next: lite bisect {model} --by node --a host --b x86 --repeat 20"
+    assert invoke(*shlex.split(last)[3:]).stdout.count("good in 40 runs") == 1
+
+
+def test_device_without_the_precision_has_nothing_to_bisect(model: Path) -> None:
+    error = invoke(model, "--by", "precision", "--b", "host").exception
+    assert isinstance(error, UnavailableError)
+    assert "float16 was asked for, but host computes" in error.message
+    assert invoke(model, "--by", "precision", "--b", "x86", "--limit", 1).return_value == 0
+
+
+def test_named_device_that_runs_nothing_is_noted(model: Path) -> None:
+    words = [model, "--by", "backend", "--a", "host", "--b", "x86,null", "--limit", 0]
+    assert "no node of side b runs on null" in invoke(*words).stdout
 
 
 @pytest.mark.parametrize(

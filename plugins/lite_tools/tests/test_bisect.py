@@ -18,6 +18,7 @@ from lite_core.errors import InputError
 from lite_core.ir import Graph
 from lite_core.passes import PassResult
 from lite_core.plugins import hookimpl, plugins_with
+from lite_core.schedule.precision import Precision
 from lite_tools.bisecting import (
     NOTHING,
     UNSTEADY,
@@ -33,6 +34,7 @@ from lite_tools.bisecting import (
     parse_check,
     smallest_set,
 )
+from lite_tools.bisecting.advice import Request, workaround
 
 Array = np.ndarray[Any, Any]
 
@@ -131,6 +133,9 @@ def test_wrong_node_is_named_with_its_kernel(node: str) -> None:
 def test_of_several_culprits_one_is_found_and_the_others_are_mentioned() -> None:
     findings = bisect("node", {"n11": off_by_one, "n40": off_by_one})
     assert [culprit.name for culprit in findings.culprits] == ["n11"]
+    request = Request("m.lite", "node", "x86", "spoilt", None, None, "float32", Precision.of("float32"), (), (), 0)
+    (line,) = workaround(request, findings)
+    assert "not enough alone" in line
     assert findings.others is not None
     assert findings.others.verdict == "wrong"
 

@@ -135,10 +135,15 @@ def test_command_prints_a_report(model: str) -> None:
     assert [part["nodes"] for part in data["partitions"]] == [6]
 
 
+def test_open_batch_is_taken_as_one_with_a_note(model: str) -> None:
+    shown = inspect(model, "--memory", "--backend", "host")
+    assert shown.exit_code == 0
+    assert "note: input x leaves its batch open: 1 is taken; give another with --shape x=1x64" in shown.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--memory"], "--shape x="),
         (["--memory", "--ops"], "--memory"),
         (["--shape", "x=2x64"], "--memory"),
         (["--threads", "2"], "--memory"),

@@ -181,6 +181,16 @@ def test_inspect_draws_a_plan_with_its_kernels(
     assert ["kernel", "host"] in data["graph"]["nodes"][1]["facts"]
 
 
+def test_profile_of_other_devices_is_refused(relu_model: Path, tmp_path: Path) -> None:
+    kernel = {"kernel": "gemm", "nodes": ["a"], "device": "opencl", "seconds": 0.5}
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps({"kernels": [kernel]}))
+    words = [str(relu_model), "--svg", str(tmp_path / "a.svg"), "--backend", "host", "--profile", str(profile)]
+    with pytest.raises(InputError, match="measured on opencl, but this plan runs on host"):
+        command.main(words, standalone_mode=False)
+    assert not (tmp_path / "a.svg").exists()
+
+
 def test_inspect_refuses_what_does_not_go_together(relu_model: Path, tmp_path: Path) -> None:
     svg = str(tmp_path / "a.svg")
     for options, message in (

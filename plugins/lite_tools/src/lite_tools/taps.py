@@ -6,7 +6,8 @@
     session = lite.load("model.onnx", taps={"conv_*": print_tap})              # a line for each on standard error
     session.run(inputs, outputs=["relu_7"])                                    # returns only this value
 
-A pattern names values, or nodes and thereby all their results; a node also has its name in the model that was read.
+A pattern names values, or nodes and thereby all their results; a node also has its name in the model that was read,
+and ``op:Conv`` names all nodes of an operator.
 ``before:`` precedes a pattern of nodes whose inputs are meant, except for constants. Kernels, fusion, precision and
 outputs are those of a run without taps. A value that exists only inside a kernel, because the backend fused nodes, is
 computed in addition: its nodes run one by one on the same device, from what the run left in memory.
@@ -157,13 +158,14 @@ class TappedRuns:
         found: dict[str, None] = {}
         for pattern in patterns:
             bare = pattern.removeprefix("before:")
-            nodes = [node for node in self._nodes if any(map(partial(_matches, bare), _names_of(node)))]
+            nodes = [node for node in self._nodes if _matches_node(bare, node)]
             names = [name for name in self._names if bare == pattern and _matches(bare, name)]
             ends = [value for node in nodes for value in (node.outputs if bare == pattern else node.inputs)]
             names += [value.name for value in ends if value is not None and value.name in self._names]
             if not names:
                 problem = f"{argument} names {pattern!r}, but no value or node of the optimized graph has"
-                raise unknown_name(problem, bare, [*self._names, *(n for node in self._nodes for n in _names_of(node))])
+                names = [*self._names, *(name for node in self._nodes for name in _names_of(node))]
+                raise unknown_name(problem, bare, [*dict.fromkeys(names)])
             found.update(dict.fromkeys(names))
         return [*found]
 
@@ -174,6 +176,12 @@ def _has_names(given: object) -> bool:
 
 def _names_of(node: Node) -> tuple[str, ...]:
     return (node.name, node.origin.name) if node.origin else (node.name,)
+
+
+def _matches_node(pattern: str, node: Node) -> bool:
+    if pattern.startswith("op:"):
+        return _matches(pattern.removeprefix("op:"), node.qualified_op)
+    return any(_matches(pattern, name) for name in _names_of(node))
 
 
 def _matches(pattern: str, name: str) -> bool:

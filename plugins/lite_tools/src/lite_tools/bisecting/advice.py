@@ -8,16 +8,20 @@ from glob import escape
 from typing import NamedTuple
 
 from lite_core.schedule.precision import Precision
-from lite_tools.bisecting.findings import FOUND, UNSTEADY, Findings
+from lite_tools.bisecting.findings import FOUND, NOTHING, UNSTEADY, Findings
 from lite_tools.precisions import precision_words
 
-__all__ = ["Request", "next_command", "workaround"]
+__all__ = ["MANY_RUNS", "Request", "next_command", "workaround"]
+
+#: Runs of each configuration in the bisection that is advised for results that change from run to run.
+MANY_RUNS = 20
 
 
 class Request(NamedTuple):
     """The request for a bisection; see the options of ``lite bisect``.
 
-    ``others`` are words of the command line that every command takes: options of the reader and of backends.
+    ``others`` are words of the command line that every command takes: options of the reader and of backends;
+    ``criterion`` those that say what is wrong; ``repeat`` is the number of runs of each configuration.
     """
 
     model: str
@@ -32,6 +36,8 @@ class Request(NamedTuple):
     shapes: tuple[str, ...]
     seed: int
     others: tuple[str, ...] = ()
+    criterion: tuple[str, ...] = ()
+    repeat: int = 1
 
 
 def next_command(request: Request, findings: Findings) -> str:
@@ -48,6 +54,9 @@ def next_command(request: Request, findings: Findings) -> str:
         return _line("bisect", request, "--by", "node", "--a", request.a, "--b", devices, *b)
     a = ["--a-threads", str(request.a_threads)] if request.a_threads else []
     a += ["--a-precision", request.a_precision] if request.a_precision != "float32" else []
+    if findings.verdict == NOTHING and request.repeat < MANY_RUNS:
+        often = [*request.criterion, "--repeat", str(MANY_RUNS)]
+        return _line("bisect", request, "--by", request.by, "--a", request.a, *a, "--b", request.b, *b, *often)
     a += ["--a-no-passes"] if request.by == "pass" else []
     return _line("compare", request, "--a", request.a, *a, "--b", request.b, *b)
 
@@ -73,7 +82,9 @@ def workaround(request: Request, findings: Findings) -> list[str]:
     backends = ",".join([request.b, *others])
     if len(pins) < len(findings.culprits) or (request.b == "auto" and others):
         return []
-    return [f"until it is cured: {_load(request, backends, placement=pins)}"]
+    others_left = findings.others is not None and findings.others.verdict != "good"
+    when = "until it is cured (not enough alone, the other fault remains)" if others_left else "until it is cured"
+    return [f"{when}: {_load(request, backends, placement=pins)}"]
 
 
 def _load(request: Request, backend: str, **options: bool | int | Mapping[str, str]) -> str:

@@ -21,13 +21,14 @@ _UNITS = {
 }
 
 
-def print_findings(findings: Findings, sides: Mapping[str, Any], by: str) -> None:
+def print_findings(findings: Findings, sides: Mapping[str, Any], by: str, repeat: int = 1) -> None:
     """Print what was bisected, and what was found.
 
     Args:
         findings: the findings.
         sides: for each side its label, devices and options.
         by: what was bisected by.
+        repeat: runs of each configuration.
     """
     for name, side in sides.items():
         options = ", ".join(f"{option} {value}" for option, value in side["options"].items())
@@ -38,7 +39,8 @@ def print_findings(findings: Findings, sides: Mapping[str, Any], by: str) -> Non
     for note in findings.notes:
         _show(note)
     if findings.verdict == NOTHING:
-        _show(f"nothing found: side b is good ({findings.whole.reason})")
+        _show(f"nothing found: side b is good in {2 * repeat} runs ({findings.whole.reason})")
+        _show("results that change from run to run may need more runs to be wrong: --repeat sets their number")
     elif findings.verdict == FOUND:
         _print_found(findings, by)
     else:

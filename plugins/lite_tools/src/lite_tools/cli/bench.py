@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
+from lite_core.schedule.precision import Precision
 from lite_core.session import Session, load
 from lite_tools.benchmark import Budget, check_agreement, compare_documents, measure
 from lite_tools.benchmark.document import flat_rows, result_of, with_latencies
@@ -26,6 +28,7 @@ from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
 from lite_tools.commands.inputs import ImageOptions
 from lite_tools.commands.notes import print_notes
+from lite_tools.commands.option_words import option_words
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
@@ -36,7 +39,8 @@ from lite_tools.commands.options import (
     seed_option,
     tune_option,
 )
-from lite_tools.commands.printing import json_text, print_json
+from lite_tools.commands.printing import console, json_text, print_json
+from lite_tools.precisions import precision_words
 
 _SECONDS = 3.0
 #: Options of the whole measurement that the report lists, by parameter.
@@ -211,7 +215,14 @@ def command(
         document["against"] = complete["against"] = compare_documents(earlier, complete).as_dict(against)
     _write_files(document, complete, csv_file, html_file, save)
     print_notes((*chosen.notes, *(note for each in measured for note in each.session.notes)))
-    print_json(document) if as_json else print_document(document)
+    if as_json:
+        print_json(document)
+    else:
+        print_document(document)
+        if not agreement.ok:
+            others = (*chosen.words, *option_words(reader, backend_options))
+            sides = wanted[agreement.reference], wanted[agreement.exceeding()[0][0]]
+            console.print(f"next: {_comparison(model, *sides, precision, others)}", markup=False)
     return EXIT_OK if agreement.ok else EXIT_FAILURE
 
 
@@ -235,6 +246,13 @@ class _Inputs:
     sources: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the command line for the same inputs."""
+        words = [word for file in self.files for word in ("-i", file)]
+        words += [word for shape in self.shapes for word in ("-s", shape)]
+        return (*words, *(("--seed", str(self.seed)) if self.seed else ()))
+
     def make(self, session: Session) -> Mapping[str, np.ndarray[Any, Any]]:
         """Return an array for each input of a session."""
         found = session_inputs(session, self.files, self.shapes, ImageOptions(), self.seed)
@@ -245,6 +263,22 @@ class _Inputs:
 
 def _name(backends: str, threads: int | None) -> str:
     return backends if threads is None else f"{backends}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _comparison(
+    model: str,
+    a: tuple[str | None, int | None],
+    b: tuple[str | None, int | None],
+    precision: str | dict[str, str] | None,
+    others: Sequence[str],
+) -> str:
+    """Return the command line that names the first step at which two measured sessions differ."""
+    words = ["lite", "compare", model, "--a", a[0] or "auto", *(["--a-threads", str(a[1])] if a[1] else [])]
+    words += ["--b", b[0] or "auto", *(["--threads", str(b[1])] if b[1] else [])]
+    if precision is not None:
+        given = Precision.of(precision)
+        words += ["--a-precision", given.default, *precision_words(given)]
+    return shlex.join([*words, *others])
 
 
 def _backends_in(result: Mapping[str, Any]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import click
 import numpy as np
 
 from lite_core.plugins import backend_sources, default_plugins
+from lite_core.schedule import CompileError
 from lite_core.schedule.precision import Precision
 from lite_core.session import Session, load, make_ready
 from lite_tools.bisecting import (
@@ -33,10 +34,11 @@ from lite_tools.bisecting.advice import Request, next_command, workaround
 from lite_tools.bisecting.terminal import print_findings
 from lite_tools.cli.model_file import open_verified
 from lite_tools.cli.session_inputs import session_inputs
-from lite_tools.commands.errors import check_writable
+from lite_tools.commands.errors import UnavailableError, check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
 from lite_tools.commands.inputs import ImageOptions
 from lite_tools.commands.notes import print_notes
+from lite_tools.commands.option_words import option_words
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
@@ -199,6 +201,8 @@ def command(
 
     if answers.count:
         print_notes([f"{answers.count} answers are known from {answers.file}"])
+    if by == "precision":
+        _require_precision(b, _shapes(arrays), precision_b)
     try:
         if by == "pass":
             runs = (lambda _: a.run(arrays)), (lambda changed: load_b(changed).run(arrays))
@@ -212,10 +216,15 @@ def command(
         raise
     progress("")
     answers.finish()
-    others = _words(reader, backend_options)
+    if by == "backend" and backend_b != "auto":
+        findings = replace(findings, notes=(*_idle_devices(b, _shapes(arrays)), *findings.notes))
+    others = option_words(reader, backend_options)
+    values = {"--limit": limit, "--atol": atol, "--rtol": rtol, "--check": check}
+    criterion = tuple(word for name, value in values.items() if value is not None for word in (name, str(value)))
     request = Request(
-        model, by, backend_a, backend_b, a_threads, threads, a_precision, precision_b, inputs, shapes, seed, others
-    )
+        model, by, backend_a, backend_b, a_threads, threads, a_precision, precision_b, inputs, shapes, seed, others,
+        criterion, repeat,
+    )  # fmt: skip
     print_notes((*a.notes, *b.notes))
     if as_json:
         shown = [{"name": n, "type": f"{x.dtype.name}{list(x.shape)}", "source": sources[n]} for n, x in arrays.items()]
@@ -223,7 +232,7 @@ def command(
         advice = {"workaround": workaround(request, findings), "next": next_command(request, findings)}
         print_json({"model": model, "inputs": shown, **sides, **found, **advice})
     else:
-        print_findings(findings, sides, by)
+        print_findings(findings, sides, by, repeat)
         for line in workaround(request, findings):
             console.print(line, markup=False)
         console.print(f"next: {next_command(request, findings)}", markup=False)
@@ -252,6 +261,37 @@ def _about(session: Session, backend: str, precision: str) -> dict[str, Any]:
     }
 
 
+def _shapes(arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in arrays.items()}
+
+
+def _require_precision(b: Session, shapes: Mapping[str, Sequence[int]], precision: Precision) -> None:
+    """Check that a device of side b uses the precision for a node; before a colon its details name what it uses.
+
+    Raises:
+        UnavailableError: every device computes in other types.
+    """
+    try:
+        placement = b.plan(shapes).placement
+    except CompileError:
+        return  # the bisection judges it
+    details = {candidate.device.label: candidate.device.details for candidate in placement.candidates}
+    asked = [(a.device, kind) for a in placement.all_assignments if (kind := precision.of_node(a.node)) != "float32"]
+    if asked and not any(kind in str(details[device].get(kind, "")).partition(":")[0] for device, kind in asked):
+        notes = [note for note in b.shortfalls if note.startswith("precision ")]
+        raise UnavailableError(f"side b has nothing to bisect by precision: {'; '.join(notes)}", "lite backends")
+
+
+def _idle_devices(b: Session, shapes: Mapping[str, Sequence[int]]) -> list[str]:
+    """Return a line about devices that the user named for side b and that run no node; none if there are none."""
+    try:
+        candidates = b.plan(shapes).placement.candidates
+    except CompileError:
+        return []
+    idle = [c.device.label for c in candidates if c.device.label not in (*b.devices, "host")]
+    return [f"no node of side b runs on {', '.join(dict.fromkeys(idle))}"] if idle else []
+
+
 def _content(check: str | None) -> list[str]:
     """Return the hash of the script of a check, so that answers of another version are not used."""
     script = (check or "").rpartition(":")[0]
@@ -263,11 +303,3 @@ def _progress(as_json: bool) -> Callable[[str], None]:
     if as_json or not sys.stderr.isatty():
         return lambda text: None
     return lambda text: click.echo(f"\r\x1b[2K{text[:78]}", err=True, nl=False)
-
-
-def _words(reader: Mapping[str, Any], backend_options: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the words of the command line that stand for options of the reader and of backends."""
-    words = [word for name, value in reader.items() for word in ("-R", f"{name}={json.dumps(value)}")]
-    for backend, options in backend_options.items():
-        words += [word for name, value in options.items() for word in ("-O", f"{backend}.{name}={json.dumps(value)}")]
-    return tuple(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,9 @@ def command(
     Exit code 0 if they agree, 1 if they differ, 4 if nothing could be compared.
     """  # noqa: D301 - \b keeps click from wrapping the lines
     if loaded and (backend_a or a_model or a_threads or a_precision or a_no_passes or inputs or shapes or save):
-        raise click.UsageError("--load brings side a and the inputs: leave out --a..., --input, --shape and --save")
+        raise click.UsageError(
+            "--load brings side a and the inputs: leave out --a and the like, --input, --shape, --save"
+        )
     if save and backend_b:
         raise click.UsageError("--save runs side a only: leave out --b, and compare with --load afterwards")
     require_own_devices()
@@ -228,6 +231,11 @@ def _progress(as_json: bool) -> Callable[[str], None]:
     return lambda text: click.echo(f"\r\x1b[2K{text[:78]}", err=True, nl=False)
 
 
+def _wrapped(text: str) -> str:
+    """Return a text in lines that fit a terminal; unchanged if the output is piped."""
+    return textwrap.fill(text, min(console.width, 100)) if console.is_terminal else text
+
+
 def _print(report: Mapping[str, Any], every: bool, html: str | None) -> None:
     for side in ("a", "b"):
         about = report[side]
@@ -252,7 +260,7 @@ def _print(report: Mapping[str, Any], every: bool, html: str | None) -> None:
         console.print("the step that diverges, node by node:", markup=False)
         table(*table_rows(report["inside"]))
         console.print()
-    console.print(report["summary"], markup=False)
+    console.print(_wrapped(report["summary"]), markup=False)
     for note in report["notes"]:
         console.print(f"note: {note}", markup=False)
     if html:

@@ -12,8 +12,8 @@ from lite_core.errors import InputError, LiteError
 from lite_core.ir import Graph
 from lite_core.session import RunProfile, Session, load, make_ready
 from lite_tools.checking import random_inputs
-from lite_tools.cli.model_file import open_verified, prepared_shapes
-from lite_tools.commands.inputs import parse_shapes
+from lite_tools.cli.model_file import open_verified
+from lite_tools.cli.session_inputs import session_shapes
 from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import backends_of
 from lite_tools.commands.pictures import check_picture, draw_graph
@@ -120,13 +120,14 @@ def planned(session: Session, shapes: Sequence[str], known: Annotations, *, time
         shapes: texts such as ``x=1x3x224x224``.
         known: what files say; the kernels of a profile are kept.
         timed: measure the kernels.
+
+    Raises:
+        InputError: the profile names devices that the plan does not use.
     """
-    given = {**prepared_shapes(session.file), **parse_shapes(session.inputs, shapes)}
-    for name, type_ in session.inputs.items():
-        if name not in given and not type_.is_static:
-            raise click.UsageError(f"input {name} is {type_}: give its shape, as in --shape {name}=1x3x224x224")
-    plan = session.plan(given)
+    chosen, notes = session_shapes(session, shapes)
+    plan = session.plan(chosen)
     assignments = session.assignment()
+    _check_devices(known.kernels, session.devices)
     kernels: Sequence[KernelUse] = known.kernels
     if not kernels:
         arrays = random_inputs(plan.graph)
@@ -135,13 +136,23 @@ def planned(session: Session, shapes: Sequence[str], known: Annotations, *, time
             kernels = kernels or observed_kernels(plan, list(arrays.values()))
         except LiteError as error:
             print_notes([f"the kernels are not shown: a run with random inputs failed: {error}"])
-    print_notes(session.notes)
+    print_notes((*notes, *session.notes))
     return plan.graph, Annotations(
         {a.node: a.device for a in assignments},
         {a.node: [f"{label}: {reason}" for label, reason in a.refusals] for a in assignments},
         kernels,
         known.errors,
     )
+
+
+def _check_devices(kernels: Sequence[KernelUse], devices: Sequence[str]) -> None:
+    """Refuse the kernels of a profile that another plan was measured with."""
+    others = sorted({kernel.device for kernel in kernels if kernel.device} - {*devices})
+    if others:
+        raise InputError(
+            f"--profile was measured on {', '.join(others)}, but this plan runs on {', '.join(devices)}: name the same "
+            "--backend for both, or measure with --time instead"
+        )
 
 
 def _timed_kernels(session: Session, arrays: dict[str, Any]) -> list[KernelUse]:

@@ -14,10 +14,10 @@ from lite_core.session import Session, load, make_ready
 from lite_tools.cli.graph_data import graph_to_dict
 from lite_tools.cli.graph_picture import PictureRequest, picture_options, write_pictures
 from lite_tools.cli.memory import memory_report, print_memory_report
-from lite_tools.cli.model_file import file_report, open_verified, prepared_shapes, print_file_report, print_targets
+from lite_tools.cli.model_file import file_report, open_verified, print_file_report, print_targets
+from lite_tools.cli.session_inputs import session_shapes
 from lite_tools.cli.taps import print_nodes_options, write_printing_model
 from lite_tools.commands.exit_codes import EXIT_FILE
-from lite_tools.commands.inputs import parse_shapes
 from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import (
     backend_option,
@@ -134,12 +134,9 @@ def command(
 
 
 def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json: bool) -> None:
-    given = {**prepared_shapes(session.file), **parse_shapes(session.inputs, shapes)}
-    for name, type_ in session.inputs.items():
-        if name not in given and not type_.is_static:
-            raise click.UsageError(f"input {name} is {type_}: give its shape, as in --shape {name}=1x3x224x224")
-    plan = session.plan(given)
-    print_notes(session.notes)
+    chosen, notes = session_shapes(session, shapes)
+    plan = session.plan(chosen)
+    print_notes((*notes, *session.notes))
     report = memory_report(plan)
     if as_json:
         inputs = {value.name: value.type.shape for value in plan.graph.inputs}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 
 from lite_core.container import ModelFile
@@ -13,7 +14,7 @@ from lite_tools.cli.model_file import prepared_shapes
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
 from lite_tools.commands.open_batch import open_batch_shapes
 
-__all__ = ["SessionInputs", "session_inputs"]
+__all__ = ["SessionInputs", "session_inputs", "session_shapes"]
 
 
 class SessionInputs(NamedTuple):
@@ -56,3 +57,21 @@ def session_inputs(
     arrays, sources = collect_inputs(session.inputs, files, given, image, seed, default_shapes={**batch, **prepared})
     taken = {name for name in batch if sources[name].startswith("random")} - {*given, *prepared}
     return SessionInputs(arrays, sources, [note for name, note in zip(batch, notes) if name in taken])
+
+
+def session_shapes(session: Session, shapes: Sequence[str]) -> tuple[dict[str, tuple[int, ...]], list[str]]:
+    """Return the shapes that a plan without arrays is made for, chosen as by :func:`session_inputs`, and the notes.
+
+    Args:
+        session: the session.
+        shapes: the texts of ``--shape``.
+
+    Raises:
+        click.UsageError: the shape of an input is not known.
+    """
+    known = {**prepared_shapes(session.file), **parse_shapes(session.inputs, shapes)}
+    batch, notes = open_batch_shapes(session.inputs)
+    for name, type_ in session.inputs.items():
+        if name not in known and name not in batch and not type_.is_static:
+            raise click.UsageError(f"input {name} is {type_}: give its shape, as in --shape {name}=1x3x224x224")
+    return {**batch, **known}, [note for name, note in zip(batch, notes) if name not in known]

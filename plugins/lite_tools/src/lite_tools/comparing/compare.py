@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lite_core.errors import LiteError
+from lite_core.errors import InputError, LiteError
 from lite_core.ir import Node
 from lite_tools.comparing.engine import Comparison, Row, compare_values, screening
 from lite_tools.comparing.inside import StoredSource, region_alone
@@ -25,6 +25,9 @@ __all__ = ["Found", "RunningTruth", "Truth", "compare"]
 
 Array = np.ndarray[Any, Any]
 Progress = Callable[[str], None]
+
+#: How often the script runs nodes whose results change from run to run.
+_RUNS_OF_SCRIPT = 50
 
 
 class Truth(Protocol):
@@ -137,8 +140,10 @@ def compare(
         progress: called with a line about what is being done.
 
     Raises:
+        InputError: the sides do not run the same model.
         LiteError: a run failed.
     """
+    _require_one_model(truth, b)
     with Spool() as kept, Spool() as true:
         rows = compare_values(b, inputs, other_inputs, truth.seen, truth.open, truth.outputs, kept, runs, progress)
         found = Found(rows)
@@ -151,6 +156,8 @@ def compare(
                 progress(f"comparing {row.key} with float64")
                 _decide(row, truth, judge, inputs, kept, true, use_reference)
             if row.status == "diverges":
+                if row.key not in rows.changing:
+                    _require_one_shape(row, truth, b)
                 found.first = row
                 break
         if found.first is not None:
@@ -159,6 +166,24 @@ def compare(
             if repro_folder is not None:
                 found.repro = _repro(found, truth, b, inputs, true, repro_folder)
     return found
+
+
+def _require_one_model(truth: Truth, b: Side) -> None:
+    own = [value.name for value in b.plan.graph.outputs]
+    if not {*truth.outputs} & {*own}:
+        raise InputError(
+            f"the sides do not run the same model: {truth.label} has the outputs {', '.join(truth.outputs)}, {b.label} "
+            f"has {', '.join(own)}; compare two runs of one model"
+        )
+
+
+def _require_one_shape(row: Row, truth: Truth, b: Side) -> None:
+    """Raise an error for a result of another shape that does not depend on data: no kernel decides it."""
+    if row.local is None and row.region is not None and row.region.output.type.is_static:
+        raise InputError(
+            f"the sides do not run the same model, or not in the same sizes: of {row.key}, {row.reason} "
+            f"(on {b.label} and {truth.label}); compare two runs of one model"
+        )
 
 
 def _mark_changing(comparison: Comparison, b: Side) -> None:
@@ -304,4 +329,5 @@ def _repro(
         threads=options.threads,
         precision=b.precision,
         tolerance=screening(b.precision),
+        runs=_RUNS_OF_SCRIPT if row.key in found.comparison.changing else 1,
     )

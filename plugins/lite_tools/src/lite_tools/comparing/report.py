@@ -24,7 +24,7 @@ def verdict_of(found: Found) -> str:
 
 def summary_of(found: Found, names: tuple[str, str]) -> str:
     """Return what was found in one to four sentences."""
-    name_a, name_b = names
+    name_a, name_b = names if names[0] != names[1] else ("side a", "side b")
     rows = [row for row in found.comparison.rows if row.local is not None]
     first = found.first
     if not found.comparison.rows:

@@ -34,7 +34,7 @@ class Side:
         plan: the plan for the shapes of the inputs.
         runs_as_usual: True if results between kernels can be observed. Otherwise each node is a partition by itself,
             because its backend shows only the outputs of partitions: kernels may then differ from those of usual runs.
-        precision: the coarsest type that the session allows any node to be computed in.
+        precision: the coarsest type that a device computes in.
         passes: False if the graph passes were left out.
         file: the model.
     """
@@ -68,7 +68,7 @@ class Side:
         )
         if not is_observable:
             plan = _apart(session, plan)
-        precision = max(precisions_in(session.planner.precision), key=COARSENESS.__getitem__)
+        precision = max(_computed_precisions(session, plan), key=COARSENESS.__getitem__)
         return Side(label, session, plan, is_observable, precision, passes, file)
 
     def run_inputs(self, inputs: Mapping[str, Array]) -> list[Array]:
@@ -77,14 +77,25 @@ class Side:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a report says about the side."""
-        options = self.session.planner.options
+        options, asked = self.session.planner.options, self.session.planner.precision
+        is_as_asked = self.precision in precisions_in(asked)
+        precision = asked.text if is_as_asked else f"{asked.text}, computed in {self.precision}"
         return {
             "label": self.label,
             "devices": list(self.session.devices),
-            "options": {"threads": options.threads, "precision": self.precision, "passes": self.passes},
+            "options": {"threads": options.threads, "precision": precision, "passes": self.passes},
+            "computed_in": self.precision,
             "can_be_observed": self.runs_as_usual,
             "file": self.file,
         }
+
+
+def _computed_precisions(session: Session, plan: Plan) -> set[str]:
+    """Return the types that the devices compute in, of those that the session allows; a device says which it knows."""
+    devices = {candidate.device.label: candidate.device for candidate in plan.placement.candidates}
+    used = [devices[assignment.device] for assignment in plan.placement.assignments]
+    asked = precisions_in(session.planner.precision)
+    return {"float32"} | {name for name in asked for device in used if name in device.details.get(name, "")}
 
 
 def _apart(session: Session, plan: Plan) -> Plan:

@@ -83,12 +83,14 @@ class StoredTruth:
         self._path = path
         try:
             self._archive = zipfile.ZipFile(path)
+            if "about.json" not in self._archive.namelist():
+                raise ValueError("it does not say what it contains")
             about = json.loads(self._archive.read("about.json"))
             if about["kind"] != _KIND:
                 raise ValueError(f"it is {about['kind']!r}")
             self.about: dict[str, Any] = dict(about["side"])
             self.label = str(self.about["label"])
-            self.precision = str(self.about["options"]["precision"])
+            self.precision = str(self.about["computed_in"])
             if self.precision not in COARSENESS:
                 raise ValueError(f"its precision is {self.precision!r}")
             self.model = str(about["model"])

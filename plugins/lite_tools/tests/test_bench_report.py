@@ -113,7 +113,11 @@ def test_page_in_a_browser(browser: Browser, tmp_path: Path, scheme: str, names:
     colour = page.evaluate("getComputedStyle(document.querySelector('polygon.area')).fill")
     assert colour != "rgb(0, 0, 0)"  # the style sheet applies, also under the content security policy
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.set_viewport_size({"width": 400, "height": 800})
+    page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    charts = page.evaluate("[...document.querySelectorAll('svg.chart')].map(e => e.getBoundingClientRect().width)")
+    assert min(charts) >= 640, "a chart scrolls in its box rather than becoming too small to read"
+    first = "[...document.querySelectorAll('td:first-child')].map(e => getComputedStyle(e).whiteSpace)"
+    assert {*page.evaluate(first)} == {"nowrap"}
     context.close()
     assert problems == []

@@ -282,6 +282,16 @@ def test_groups_collapse_and_search_opens_them(open_page: Open) -> None:
     assert page.locator(".group.collapsed").count() == 0
 
 
+def test_search_centres_what_it_finds(open_page: Open) -> None:
+    page = open_page("large")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator("#network").get_by_label("Search nodes").fill("node_1000")
+    press(page, "Enter")
+    boxes = [page.locator(place).bounding_box() for place in ("#network .node.chosen", "#network .scroller")]
+    middles = [box["y"] + box["height"] / 2 for box in boxes if box is not None]
+    assert middles[0] == pytest.approx(middles[1], abs=2)
+
+
 def test_graph_by_keyboard(open_page: Open) -> None:
     page = open_page("graph")
     press(page, "/")

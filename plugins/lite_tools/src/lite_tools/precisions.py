@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lite_core.backend import Device
 from lite_core.errors import InputError
 from lite_core.schedule.precision import PRECISIONS, Precision
 
-__all__ = ["parse_precisions", "precision_words", "precisions_in"]
+__all__ = ["parse_precisions", "precision_words", "precisions_in", "uses_precision"]
 
 
 def parse_precisions(texts: Sequence[str]) -> str | dict[str, str] | None:
@@ -37,6 +38,11 @@ def parse_precisions(texts: Sequence[str]) -> str | dict[str, str] | None:
 def precisions_in(precision: Precision) -> set[str]:
     """Return the precisions that some nodes have."""
     return {precision.default, *(found for _, found in precision.patterns)}
+
+
+def uses_precision(device: Device, precision: str) -> bool:
+    """Return True if a device uses a precision in any way; before a colon, its details name the types that it uses."""
+    return precision in device.details.get(precision, "").partition(":")[0]
 
 
 def precision_words(precision: Precision) -> list[str]:

@@ -52,7 +52,7 @@ from lite_tools.commands.options import (
 )
 from lite_tools.commands.printing import console, print_json
 from lite_tools.conversion.converter import LIMITS
-from lite_tools.precisions import precisions_in
+from lite_tools.precisions import precisions_in, uses_precision
 
 Array = np.ndarray[Any, Any]
 
@@ -266,7 +266,7 @@ def _shapes(arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
 
 
 def _require_precision(b: Session, shapes: Mapping[str, Sequence[int]], precision: Precision) -> None:
-    """Check that a device of side b uses the precision for a node; before a colon its details name what it uses.
+    """Check that a device of side b uses the precision for a node.
 
     Raises:
         UnavailableError: every device computes in other types.
@@ -275,9 +275,9 @@ def _require_precision(b: Session, shapes: Mapping[str, Sequence[int]], precisio
         placement = b.plan(shapes).placement
     except CompileError:
         return  # the bisection judges it
-    details = {candidate.device.label: candidate.device.details for candidate in placement.candidates}
+    devices = {candidate.device.label: candidate.device for candidate in placement.candidates}
     asked = [(a.device, kind) for a in placement.all_assignments if (kind := precision.of_node(a.node)) != "float32"]
-    if asked and not any(kind in str(details[device].get(kind, "")).partition(":")[0] for device, kind in asked):
+    if asked and not any(uses_precision(devices[label], kind) for label, kind in asked):
         notes = [note for note in b.shortfalls if note.startswith("precision ")]
         raise UnavailableError(f"side b has nothing to bisect by precision: {'; '.join(notes)}", "lite backends")
 

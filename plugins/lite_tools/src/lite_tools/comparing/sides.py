@@ -14,7 +14,7 @@ from lite_core.schedule import Plan
 from lite_core.schedule.control import ControlExecutable
 from lite_core.session import Session
 from lite_tools.apart import plan_apart
-from lite_tools.precisions import precisions_in
+from lite_tools.precisions import precisions_in, uses_precision
 
 __all__ = ["COARSENESS", "Side"]
 
@@ -95,7 +95,7 @@ def _computed_precisions(session: Session, plan: Plan) -> set[str]:
     devices = {candidate.device.label: candidate.device for candidate in plan.placement.candidates}
     used = [devices[assignment.device] for assignment in plan.placement.assignments]
     asked = precisions_in(session.planner.precision)
-    return {"float32"} | {name for name in asked for device in used if name in device.details.get(name, "")}
+    return {"float32"} | {name for name in asked for device in used if uses_precision(device, name)}
 
 
 def _apart(session: Session, plan: Plan) -> Plan:

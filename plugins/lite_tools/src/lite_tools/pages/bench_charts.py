@@ -177,8 +177,8 @@ def _label(name: str, y: float) -> str:
 
 def _svg(height: float, title: str, parts: Sequence[str]) -> str:
     return (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escaped(title)}">'
-        f"{''.join(parts)}</svg>"
+        f'<div class="scroll"><svg class="chart" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{escaped(title)}">{"".join(parts)}</svg></div>'
     )
 
 

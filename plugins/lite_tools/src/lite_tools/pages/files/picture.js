@@ -80,23 +80,23 @@ function makeViewer(root, graph, onChoose) {
     else if (frame && (event.target.tagName !== "rect" || collapsed.has(Number(frame.dataset.group)))) toggle(Number(frame.dataset.group));
   });
 
-  function choose(index, { quiet = false } = {}) {
+  function choose(index, { quiet = false, centred = false } = {}) {
     if (boxes[chosen]) boxes[chosen].classList.remove("chosen");
     chosen = index;
     if (!boxes[index]) return;
     boxes[index].classList.add("chosen");
-    reveal(index);
-    if (!quiet) onChoose(index);
+    if (!quiet) onChoose(index); // at first: facts below a narrow page's drawing take height from it
+    reveal(index, centred);
   }
 
-  function reveal(index) {
+  function reveal(index, centred = false) {
     const before = collapsed.size;
     for (let group = nodes[index].group; group !== null; group = groups[group].outer) collapsed.delete(group);
     if (collapsed.size !== before) rearrange();
     const box = boxes[index].getBoundingClientRect();
     const area = scroller.getBoundingClientRect();
-    if (box.left < area.left + 8 || box.right > area.right - 8) scroller.scrollLeft += (box.left + box.right - area.left - area.right) / 2;
-    if (box.top < area.top + 8 || box.bottom > area.bottom - 8) scroller.scrollTop += (box.top + box.bottom - area.top - area.bottom) / 2;
+    if (centred || box.left < area.left + 8 || box.right > area.right - 8) scroller.scrollLeft += (box.left + box.right - area.left - area.right) / 2;
+    if (centred || box.top < area.top + 8 || box.bottom > area.bottom - 8) scroller.scrollTop += (box.top + box.bottom - area.top - area.bottom) / 2;
   }
 
   const after = nodes.map(() => []);
@@ -240,7 +240,7 @@ function makeViewer(root, graph, onChoose) {
   function nextFound(step) {
     if (!found.length) return;
     const at = found.indexOf(chosen);
-    choose(found[(at + step + found.length) % found.length]);
+    choose(found[(at + step + found.length) % found.length], { centred: true });
   }
 
   function colourBy(name) {

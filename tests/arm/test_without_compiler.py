@@ -52,7 +52,9 @@ def test_the_kernels_of_a_file_serve_other_sizes(
         files += [tmp_path / f"in{number}.npz", tmp_path / f"out{number}.npz"]
         np.savez(files[-2], **given)  # type: ignore[arg-type]  # it takes names as keywords
     answer = json.loads(arm("cortex-a53").run("-c", RUN, str(path), fallback, *map(str, files)))
-    assert answer["notes"] == []
+    on_host = [note for note in answer["notes"] if "1 x Compress" in note]  # no backend for processors has it
+    assert answer["notes"] == on_host
+    assert len(on_host) == (fallback == "host")
     assert not answer["compiler"]
     assert "arm" in answer["devices"]
     for given, results in zip(inputs, files[1::2]):

@@ -168,11 +168,17 @@ def convert(
     levels = [level for level in (cpu.split(",") if isinstance(cpu, str) else cpu) if level]
     coverages = _ask_targets(original.name, signatures[0][1] if signatures else graph, targets, levels, settings)
     samples: list[Sample] = []
+    unprepared: list[str] = []
     sizes_are_saved = settings.store and not strip and any(_saves_kernels(coverage) for coverage in coverages)
     if verify or quantized is not None or (sizes_are_saved and any(depends_on_data(typed) for _, typed in signatures)):
         settings.progress("running the references")
         oracle = original if quantized is None else graph
-        samples = draw_samples(oracle, [wanted for wanted, _ in signatures], data, seed)
+        try:
+            samples = draw_samples(oracle, [wanted for wanted, _ in signatures], data, seed)
+        except InputError as error:
+            if verify or quantized is not None or data is not None:
+                raise
+            unprepared.append(f"sizes that depend on data are not prepared (--data x.npz prepares those of x): {error}")
     pieces, other_sizes = Pieces(graph), None
     if sizes_are_saved:
         command = _command(model, path, coverages, signatures, by_node, exact, threads)
@@ -198,7 +204,9 @@ def convert(
         weights=() if quantized is None else quantized.weights,
         accuracy=accuracy,
         checks=tuple(checks),
-        notes=tuple(_notes(graph, bool(shapes), len(signatures), settings.store, checks)) + _trust_notes(file),
+        notes=tuple(_notes(graph, bool(shapes), len(signatures), settings.store, checks))
+        + _trust_notes(file)
+        + (*unprepared,),
     )
 
 

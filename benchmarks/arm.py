@@ -57,11 +57,13 @@ class Layer:
         title: the layer in words.
         graph: makes the layer.
         levels: the levels of ARM processors that its kernel differs on.
+        precision: the precision that the session allows.
     """
 
     title: str
     graph: Callable[[], Graph]
     levels: tuple[str, ...] = ("arm-v8",)
+    precision: str = "float32"
 
 
 def convolution(shape: Sequence[int], channels: int, window: int, stride: int = 1, depthwise: bool = False) -> Graph:
@@ -88,6 +90,7 @@ def integer_convolution(shape: Sequence[int], channels: int, window: int, depthw
 
 
 _INTEGERS = ("arm-v8", "arm-v8+dotprod", "arm-v8+dotprod+fp16+i8mm")
+_BFLOAT16 = ("arm-v8+dotprod+fp16+i8mm+bf16",)
 LAYERS = (
     Layer("1x1, 14x14x512 to 512 (mobilenet_v1)", lambda: convolution((14, 14, 512), 512, 1)),
     Layer("3x3 stride 2, 56x56x64 to 128 (resnet18)", lambda: convolution((56, 56, 64), 128, 3, 2)),
@@ -100,13 +103,17 @@ LAYERS = (
     Layer("8-bit 1x1, 14x14x512 to 512", lambda: integer_convolution((14, 14, 512), 512, 1), _INTEGERS),
     Layer("8-bit 3x3, 28x28x128 to 128", lambda: integer_convolution((28, 28, 128), 128, 3), _INTEGERS),
     Layer("8-bit depthwise 3x3, 56x56x128", lambda: integer_convolution((56, 56, 128), 128, 3, True)),
+    Layer("bfloat16 1x1, 14x14x512 to 512", lambda: convolution((14, 14, 512), 512, 1), _BFLOAT16, "bfloat16"),
+    Layer("bfloat16 3x3, 28x28x128 to 128", lambda: convolution((28, 28, 128), 128, 3), _BFLOAT16, "bfloat16"),
+    Layer("bfloat16 1x1, 14x14x510 to 512 (BFDOT)", lambda: convolution((14, 14, 510), 512, 1), _BFLOAT16, "bfloat16"),
 )
 
 
-def kernel_of(graph: Graph, machine: Machine) -> Kernel:
-    """Return the kernel with the most operations that a graph is lowered to."""
+def kernel_of(layer: Layer, machine: Machine) -> Kernel:
+    """Return the kernel with the most operations that a layer is lowered to."""
     library = KernelLibrary(machine, runs_here=False)
-    steps = lower_graph(graph, Options(threads=1), library, WeightCache()).steps
+    options = Options(threads=1, precision=layer.precision)
+    steps = lower_graph(layer.graph(), options, library, WeightCache()).steps
     return max(steps, key=lambda step: step.flops).kernel
 
 
@@ -129,7 +136,7 @@ def analyse(layer: Layer, level: str, analyser: Analyser) -> list[Row]:
     machine = machine_of_level(level)
     able = [name for name in PROCESSORS if features_of(machine) <= features_of(machine_of_level(name))]
     rows = []
-    for part, loops in inner_loops(kernel_of(layer.graph(), machine), machine, analyser).items():
+    for part, loops in inner_loops(kernel_of(layer, machine), machine, analyser).items():
         every = part.endswith("transforms")
         shares = {name: analyser.share(loops, name, every) for name in able}
         counts = (

@@ -6,9 +6,10 @@
 short slices, so that drift of the machine affects all of them alike. With several threads this is done twice: once
 with threads that do not spin after a run, and once with each engine alone at its own defaults, while the processes of
 the others are stopped. The outputs are compared before anything is timed. ``--startup`` also measures the time from
-process start to the first result, and peak memory. The folder ``--out`` receives ``peers.json`` with every sample,
-``peers.md`` and ``peers.svg``; ``--record`` also writes the results of this processor into ``docs/results``, from which
-`make docs` makes the pages. benchmarks/README.md describes how to install the engines.
+process start to the first result, and peak memory. ``--precision`` measures bfloat16, float16 or int8 instead, each
+engine with its float32 beside it, with the accuracy and the memory. The folder ``--out`` receives ``peers.json`` with
+every sample, ``peers.md`` and ``peers.svg``; ``--record`` also writes the results of this processor into
+``docs/results``, from which `make docs` makes the pages. benchmarks/README.md describes how to install the engines.
 """
 
 from __future__ import annotations
@@ -23,7 +24,19 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from side_by_side import chart, contenders, first_result, machine, models, recorded, report, timing
+from side_by_side import (
+    by_precision,
+    chart,
+    contenders,
+    first_result,
+    machine,
+    models,
+    precision_models,
+    precision_results,
+    recorded,
+    report,
+    timing,
+)
 from side_by_side.conditions import LEVELS, Condition
 from side_by_side.engines import ENGINES, LITE, LITE_FILE
 from side_by_side.results import LeftOut, Results
@@ -43,7 +56,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     peers = [name for name in ENGINES if name not in (LITE, LITE_FILE)]
     add = parser.add_argument
     names = [*models.GROUPS, *models.MODELS]
-    add("--models", nargs="+", choices=names, default=list(models.MODELS), metavar="NAME", help=", ".join(names))
+    narrow = precision_models.PRECISIONS
+    add("--models", nargs="+", metavar="NAME", help=f"{', '.join(names)}; default: all")
+    add("--precision", choices=narrow, metavar="NAME",
+        help=f"{', '.join(narrow)}: measure this beside float32, on the models that have it")  # fmt: skip
     add("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=f"default: {', '.join(peers)}")
     add("--threads", nargs="+", type=int, default=[1, 2], metavar="N", help="default: 1 and 2")
     add("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="with several threads; default: interleaved alone")
@@ -69,7 +85,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if min(*options.threads, *options.batch, options.repeats) < 1 or options.seconds <= 0:
         parser.error("--threads, --batch, --seconds and --repeats must be positive")
-    options.models = list(dict.fromkeys(m for name in options.models for m in models.GROUPS.get(name, [name])))
+    known: Collection[str] = narrow[options.precision].models if options.precision else models.MODELS
+    groups = {} if options.precision else models.GROUPS
+    chosen = list(dict.fromkeys(m for name in options.models or known for m in groups.get(name, [name])))
+    if unknown := [name for name in options.models or () if name not in (*known, *groups)]:
+        parser.error(f"--models: {unknown[0]!r} is none of {', '.join((*groups, *known))}")
+    options.models = chosen
     if options.quick:
         options.seconds, options.repeats = QUICK_SECONDS, 1
     return options
@@ -165,6 +186,31 @@ def measure(options: argparse.Namespace, folder: Path) -> Results:
     return results
 
 
+def measure_precision(options: argparse.Namespace) -> None:
+    """Measure in fewer bits, and write each cell as soon as it is measured."""
+    precision = precision_models.PRECISIONS[options.precision]
+    present, absent = find_contenders(options)
+    about = machine.describe(options.backend, [""])
+    name = machine.file_stem(str(about["microarchitecture"]), str(about["processor"]))
+    file = (options.record / "precision" if options.record else options.out / "precision") / f"{name}.json"
+    for entry in absent:
+        print(f"{ENGINES[entry.engine].title} is left out: {entry.reason}", flush=True)
+    order = {own.name: list(own.models) for own in precision_models.PRECISIONS.values()}
+    with tempfile.TemporaryDirectory() as folder:
+        for number, model in enumerate(options.models, 1):
+            pair = precision.models[model](Path(folder))
+            for threads in options.threads:
+                known = {
+                    "measured": datetime.date.today().isoformat(),
+                    "revision": machine.revision(),
+                    "load": round(os.getloadavg()[0], 2),
+                }
+                cell = by_precision.measure(present, precision, pair, threads, options.seconds, known)
+                precision_results.update(file, about, [cell], order)
+                show(f"{number}/{len(options.models)} {pair.title}, {threads} thread(s): {by_precision.summary(cell)}")
+    print(f"recorded: {file}; `make docs` makes the page from docs/results")
+
+
 def show(line: str) -> None:
     """Print a line of progress, with the time of day."""
     print(f"{datetime.datetime.now():%H:%M:%S} {line}", flush=True)
@@ -206,6 +252,12 @@ def record_file(results: Results, options: argparse.Namespace) -> Path:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or read earlier results, and report."""
     options = parse(arguments)
+    if options.precision:
+        try:
+            measure_precision(options)
+        except (models.ModelUnavailableError, models.ConversionError) as error:
+            raise SystemExit(f"peers.py: {error}") from None
+        return
     if options.redraw:
         results = Results.from_json(json.loads(options.redraw.read_text()))
         write(results, options)

@@ -1,10 +1,10 @@
-"""The table of what Lite's own backends pass, from ``docs/results/conformance/backends.json``."""
+"""The tables of what Lite's own backends pass, from the files in ``docs/results/conformance``."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from conformance_results import Results, read
+from conformance_results import ProfileResults, Results, read, read_profiles
 from markdown_tables import table
 
 __all__ = ["BLOCKS"]
@@ -36,4 +36,24 @@ def _notes(found: list[Results]) -> str:
     return "\n".join(notes)
 
 
-BLOCKS = {"results of Lite's backends": backends}
+def profiles() -> str:
+    """Return a table with a row for each backend and profile: green or red, and the counts."""
+    found = read_profiles()
+    if not found:
+        return "\nNo profiles are recorded yet: `lite-conformance profiles --backend NAME --json FOLDER` runs them.\n\n"
+    titles = ["backend", "device", "profile", "verdict", "passed", "rounded", *_GOOD[1:], "bad"]
+    rows = [_profile_row(results) for results in found]
+    notes = {f"`{r.backend}` was run on {r.day}{f' with {r.selection}' if r.selection else ''}.": None for r in found}
+    return f"\n{table(titles, rows, right=range(4, len(titles)))}\n{chr(10).join(notes)}\n"
+
+
+def _profile_row(results: ProfileResults) -> list[str]:
+    statuses = results.statuses
+    bad = sum(count for status, count in statuses.items() if status not in _GOOD)
+    verdict = "**red**" if bad else "green" if statuses.get("passed") else "nothing supported"
+    counts = [statuses.get("passed", 0), results.rounded, *(statuses.get(status, 0) for status in _GOOD[1:]), bad]
+    first = [f"`{results.backend}`", results.device, results.profile, verdict]
+    return [*first, *(f"{count:,}" for count in counts)]
+
+
+BLOCKS = {"results of Lite's backends": backends, "profiles of Lite's backends": profiles}

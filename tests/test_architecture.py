@@ -58,6 +58,7 @@ MODULES_OF_THE_CORE = [
     "reports",
     "backend",
     "observing",
+    "in_place",
     "stack",
     "saved_kernels",
     "memory",

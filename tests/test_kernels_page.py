@@ -14,7 +14,8 @@ PAGE = Path(__file__).parents[1] / "docs/kernels.md"
 
 
 def test_registered_operators_are_in_the_opset() -> None:
-    assert OPERATORS.registered_operators() <= opset()
+    own = {op for op in OPERATORS.registered_operators() if op.startswith("lite_cpu.")}  # made of others by rewriting
+    assert OPERATORS.registered_operators() - own <= opset()
 
 
 def test_operators_without_kernel_are_refused() -> None:

@@ -13,7 +13,7 @@ import json
 import sys
 
 import numpy as np
-from side_by_side.engines import ENGINES, Job
+from side_by_side.engines import ENGINES, Described, Job
 
 MARK = 0x4C495445
 
@@ -23,7 +23,8 @@ def main() -> None:
     fields = json.loads(sys.argv[1])
     job = Job(**{**fields, "files": tuple(fields["files"])})
     with np.load(job.input_file) as inputs:
-        run = ENGINES[job.engine].load(job, dict(inputs))
+        loaded = ENGINES[job.engine].load(job, dict(inputs))
+    run = loaded.run if isinstance(loaded, Described) else loaded
     mark = ctypes.CDLL(None).getpriority
     mark.argtypes = [ctypes.c_int, ctypes.c_uint]
     mark(MARK, 0)  # ctypes prepares itself in the first call

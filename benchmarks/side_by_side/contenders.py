@@ -32,9 +32,19 @@ class Contender:
     backend: str
 
     def start(
-        self, model: ModelOnDisk, condition: Condition, environment: Mapping[str, str] | None = None
+        self,
+        model: ModelOnDisk,
+        condition: Condition,
+        environment: Mapping[str, str] | None = None,
+        precision: str = "float32",
     ) -> WorkerProcess:
         """Start a worker and wait for its first result.
+
+        Args:
+            model: the model.
+            condition: the number of threads, and the other circumstances.
+            environment: variables of the process beside the engine's own.
+            precision: the type that the engine may compute a float32 model in.
 
         Raises:
             ConversionError: the model could not be converted for this engine.
@@ -47,6 +57,7 @@ class Contender:
             threads=condition.threads,
             backend=self.backend,
             alone=condition.alone,
+            precision=precision,
         )
         return WorkerProcess(job, self.python, {**self.engine.environment(condition), **(environment or {})})
 

@@ -2,8 +2,8 @@
 
 Every engine does the same work on the same terms: it receives its input once, in memory bound to the engine;
 one inference is ``run()``; the result is the first output as an array, returned in the engine's cheapest way. All
-compute in float32. A loader has run the model once before it returns. The libraries are imported inside the loaders:
-a worker process imports one of them, the parent none.
+compute in float32 unless the job allows fewer bits. A loader has run the model once before it returns. The libraries
+are imported inside the loaders: a worker process imports one of them, the parent none.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ Inputs = Mapping[str, Array]
 Run = Callable[[], Array]
 
 
+#: OpenVINO's names of the types that it may compute in.
+_OPENVINO_TYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
 @dataclass(frozen=True)
 class Job:
     """A worker's task: the model to load, and the engine to load it in.
@@ -32,6 +36,7 @@ class Job:
         threads: number of threads the engine may compute with.
         backend: for Lite only, the backend to use.
         alone: the process is stopped while other engines compute: its threads may spin after a run.
+        precision: ``"float32"``, or the type that the engine may compute a float32 model in.
     """
 
     engine: str
@@ -40,9 +45,23 @@ class Job:
     threads: int
     backend: str
     alone: bool = False
+    precision: str = "float32"
 
 
-def load_lite(job: Job, inputs: Inputs) -> Run:
+@dataclass(frozen=True)
+class Described:
+    """A loaded model whose engine says what it computes in.
+
+    Attributes:
+        run: runs the model.
+        computes: the engine's words.
+    """
+
+    run: Run
+    computes: str
+
+
+def load_lite(job: Job, inputs: Inputs) -> Described:
     """Load Lite, with its input and output arrays bound.
 
     Raises:
@@ -50,12 +69,13 @@ def load_lite(job: Job, inputs: Inputs) -> Run:
     """
     import lite_core as lite
 
-    session = lite.load(job.files[0], backend=job.backend, threads=job.threads)
+    precision = None if job.precision == "float32" else job.precision  # a .lite file has its own
+    session = lite.load(job.files[0], backend=job.backend, threads=job.threads, precision=precision)
     binding = session.bind(inputs)  # runs once, to allocate the outputs
     if job.backend != "host" and session.devices == ("host",):
         raise RuntimeError(f"only host runs the model: {'; '.join(session.notes) or session.describe()}")
     first = next(iter(session.outputs))
-    return lambda: binding.run()[first]
+    return Described(lambda: binding.run()[first], "; ".join(session.computes))
 
 
 def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
@@ -85,24 +105,26 @@ def load_onnxruntime(job: Job, inputs: Inputs) -> Run:
     return run
 
 
-def load_openvino(job: Job, inputs: Inputs) -> Run:
-    """Load OpenVINO's CPU device, tuned for latency, in float32, sharing memory with the caller."""
+def load_openvino(job: Job, inputs: Inputs) -> Described:
+    """Load OpenVINO's CPU device, tuned for latency, sharing memory with the caller."""
     import openvino
 
     hints = {
         "INFERENCE_NUM_THREADS": job.threads,
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": _OPENVINO_TYPES[job.precision],
         "NUM_STREAMS": 1,
     }
-    request = openvino.Core().compile_model(job.files[0], "CPU", hints).create_infer_request()
+    compiled = openvino.Core().compile_model(job.files[0], "CPU", hints)
+    request = compiled.create_infer_request()
 
     def run() -> Array:
         output: Array = request.infer(dict(inputs), share_inputs=True, share_outputs=True)[0]
         return output
 
     run()
-    return run
+    used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+    return Described(run, next((name for name, short in _OPENVINO_TYPES.items() if short == used), used))
 
 
 def load_paddle(job: Job, inputs: Inputs) -> Run:
@@ -193,17 +215,19 @@ class Engine:
         in_turns: environment variables of its processes, unless the engine is measured alone.
         held: environment variables that hold it to each processor level; a level that is missing it cannot be held to.
         startup_only: True for a second entry of an engine that differs in its startup only, and is not timed otherwise.
+        narrow: the types besides float32 that it can be allowed to compute a float32 model in.
     """
 
     name: str
     title: str
     distribution: str
     reads: Literal["model", "paddle", "onnx", "paddle_lite", "lite", "iree"]
-    load: Callable[[Job, Inputs], Run]
+    load: Callable[[Job, Inputs], Run | Described]
     max_threads: int | None = None
     in_turns: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     startup_only: bool = False
+    narrow: frozenset[str] = frozenset()
 
     def can_run(self, condition: Condition) -> bool:
         """Return True if the engine has so many threads, and can be held to the level."""
@@ -222,13 +246,14 @@ LITE_FILE = "lite_file"
 _SHORT_SPIN = {"KMP_BLOCKTIME": "1"}
 _ONEDNN = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2"}}
 _LITE = {"avx2": {"LITE_X86_LEVEL": "v3"}}
+_HALVES = frozenset({"bfloat16", "float16"})
 ENGINES: dict[str, Engine] = {
     engine.name: engine
     for engine in (
-        Engine(LITE, "Lite", "lite-core", "model", load_lite, held=_LITE),
+        Engine(LITE, "Lite", "lite-core", "model", load_lite, held=_LITE, narrow=_HALVES),
         Engine(LITE_FILE, "Lite from .lite", "lite-core", "lite", load_lite, startup_only=True),
         Engine("onnxruntime", "ONNX Runtime", "onnxruntime", "onnx", load_onnxruntime),
-        Engine("openvino", "OpenVINO", "openvino", "onnx", load_openvino, held=_ONEDNN),
+        Engine("openvino", "OpenVINO", "openvino", "onnx", load_openvino, held=_ONEDNN, narrow=_HALVES),
         Engine("paddle", "Paddle oneDNN", "paddlepaddle", "paddle", load_paddle, in_turns=_SHORT_SPIN, held=_ONEDNN),
         Engine("paddle_lite", "Paddle-Lite", "paddlelite", "paddle_lite", load_paddle_lite, 1, _SHORT_SPIN),
         Engine("iree", "IREE", "iree-base-runtime", "iree", load_iree, held={"avx2": {}}),

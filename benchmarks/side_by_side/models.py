@@ -8,6 +8,7 @@ are those of ``tests/models/onnx_catalog.py``; their copies have the inputs' sha
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -144,6 +145,16 @@ class ModelOnDisk:
             return self._ensure(target, "fix_shapes.py", [*self.files, json.dumps(self.shapes), str(target)])
         (shape,) = self.shapes.values()
         return self._ensure(target, "to_onnx.py", [*self.files, json.dumps(shape), str(target)])
+
+    def exact(self) -> Path:
+        """Return the ``.npy`` file of the first output as the references compute it in float64.
+
+        Raises:
+            ConversionError: the references cannot compute it.
+        """
+        inputs = hashlib.sha256(self.input_file.read_bytes()).hexdigest()[:12]
+        target = self._converted_path(f"{inputs}.npy")
+        return self._ensure(target, "exact.py", [self.files[0], str(self.input_file), str(target)])
 
     def iree(self, python: Path, processor: str) -> Path:
         """Return the copy that IREE has compiled from the ONNX copy.

@@ -3,8 +3,8 @@
     python -m side_by_side.worker JOB
 
 ``JOB`` is an :class:`~side_by_side.engines.Job` as JSON. After the first result, the process writes a first line to
-standard output, with its peak memory until then. Each line on standard input is a request, answered by one line of
-JSON:
+standard output: its peak memory until then, and what the engine says that it computes in. Each line on standard input
+is a request, answered by one line of JSON:
 
     {"run": 20}            runs once unmeasured, then 20 times: {"seconds": [...], "cpu_seconds": ...}
     {"save": "out.npy"}    writes the output of one run: {"shape": [...]}
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from side_by_side.engines import ENGINES, Job, Run
+from side_by_side.engines import ENGINES, Described, Job, Run
 
 
 def peak_memory_bytes() -> int:
@@ -73,8 +73,9 @@ def main() -> None:
     fields = json.loads(sys.argv[1])
     job = Job(**{**fields, "files": tuple(fields["files"])})
     with np.load(job.input_file) as inputs:
-        run = ENGINES[job.engine].load(job, dict(inputs))
-    print(json.dumps({"peak_memory_bytes": peak_memory_bytes()}), file=responses)
+        loaded = ENGINES[job.engine].load(job, dict(inputs))
+    run, computes = (loaded.run, loaded.computes) if isinstance(loaded, Described) else (loaded, "")
+    print(json.dumps({"peak_memory_bytes": peak_memory_bytes(), "computes": computes}), file=responses)
     for line in sys.stdin:
         request = json.loads(line)
         response = measure(run, request["run"]) if "run" in request else save(run, request["save"])

@@ -34,6 +34,7 @@ class WorkerProcess:
     Attributes:
         first_result_seconds: time from before the start of the process to its first result.
         peak_memory_bytes: its peak resident memory until then.
+        computes: what the engine says that it computes in; empty if it says nothing.
     """
 
     def __init__(self, job: Job, python: Path, environment: Mapping[str, str]) -> None:
@@ -55,7 +56,9 @@ class WorkerProcess:
             command, env=variables, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr
         )
         try:
-            self.peak_memory_bytes: int = self._read_response()["peak_memory_bytes"]
+            first = self._read_response()
+            self.peak_memory_bytes: int = first["peak_memory_bytes"]
+            self.computes: str = first["computes"]
         except BaseException:
             self.close()
             raise

@@ -15,6 +15,7 @@ import numpy as np
 
 import lite_core as lite
 from lite_core.ir import Graph
+from lite_cpu.dot_panels import bfloat16_bits
 
 Array = np.ndarray[Any, Any]
 
@@ -73,6 +74,48 @@ def narrow_cases() -> Iterator[Case]:
         yield of("MatMul", [normal(rows, 515), normal(515, 600, seed=1)], constants=1)
 
 
+def weight_cases() -> Iterator[Case]:
+    """Return products with weights of 4 and 8 bits that kernels read directly, for one row and for several."""
+    random = np.random.default_rng(6)
+    for dtype, low, block in (("int4", -8, 32), ("uint4", 0, 128), ("int8", -128, 0), ("uint8", 0, 64)):
+        count = 16 if dtype.endswith("4") else 256
+        shape = (-(-330 // block), 210) if block else (210,)
+        w, points = random.integers(low, low + count, (330, 210)), random.integers(low, low + count, shape)
+        scales = random.uniform(0.01, 0.1, shape).astype(np.float32)
+        for rows in (1, 9):
+            b = lite.GraphBuilder("weights")
+            x = b.input("x0", "float32", [rows, 330])
+            constants = [b.constant(w, dtype=dtype), b.constant(scales), b.constant(points, dtype=dtype)]
+            attributes = {"axis": 0 if block else 1, "block_size": block}
+            b.output(b.add("MatMul", [x, b.add("DequantizeLinear", constants, attributes)]), "y")
+            yield Case(f"{rows} rows, {dtype}, blocks of {block}", b.build(), [normal(rows, 330)])
+
+
+def pair_cases() -> Iterator[Case]:
+    """Return products of float32 that are bfloat16 without rounding, so that products of bfloat16 are exact."""
+    for rows, depth, columns in (*_PRODUCTS, (3, 20, 5), (7, 6, 13), (12, 4, 1), (12, 48, 30)):
+        a, b = exact(rows, depth), exact(depth, columns, seed=1)
+        yield of("MatMul", [a, b], constants=1)
+        yield of("MatMul", [a, b])
+        yield of("Gemm", [a.T.copy(), b.T.copy(), exact(columns)], constants=2, transA=1, transB=1)
+    yield of("MatMul", [exact(2, 3, 20, 8), exact(2, 1, 8, 40)], constants=1)
+    for channels, outputs, size, window, attributes in (
+        (3, 16, (17, 19), 3, {"strides": (2, 2)}),
+        (1, 16, (9, 7), 3, {}),
+        (16, 20, (9, 7), 3, {"dilations": (2, 2), "pads": (2, 2, 2, 2)}),
+        (6, 20, (9, 7), 3, {"dilations": (2, 2), "pads": (2, 2, 2, 2)}),
+        (8, 13, (5, 6), 1, {}),
+        (12, 12, (9, 8), 1, {"strides": (2, 2)}),
+        (32, 32, (14, 15), 3, {}),
+        (12, 24, (6, 6), 5, {"group": 2}),
+        (16, 26, (5, 7), 1, {"group": 2}),
+    ):
+        pads = {"pads": (window // 2,) * 4}
+        weights = (outputs, channels // attributes.get("group", 1), window, window)
+        x, w, bias = exact(2, channels, *size), exact(*weights, seed=1), exact(outputs, seed=2)
+        yield of("Conv", [x, w, bias], constants=2, **{**pads, **attributes})
+
+
 def row_cases() -> Iterator[Case]:
     """Return products of the first rows of a matrix, one more each time."""
     a, b = normal(7, 35), normal(35, 30, seed=1)
@@ -82,6 +125,12 @@ def row_cases() -> Iterator[Case]:
 
 def normal(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def exact(*shape: int, seed: int = 0) -> Array:
+    """Return normal numbers, rounded to bfloat16, as float32."""
+    bits: Array = bfloat16_bits(normal(*shape, seed=seed)).astype(np.uint32) << 16
+    return bits.view(np.float32)
 
 
 def integers(dtype: str, *shape: int) -> Array:
@@ -112,8 +161,13 @@ def run(case: Case, backend: str, **options: Any) -> Array:
 def main(path: str, group: str) -> None:
     if group == "all":
         results = [run(case, "arm", threads=1 + number % 2) for number, case in enumerate(cases())]
+    elif group == "weights":
+        results = [run(case, "arm", threads=1 + number % 2) for number, case in enumerate(weight_cases())]
     elif group == "rows":
         results = [run(case, "arm") for case in row_cases()]
+    elif group == "pairs":
+        cases_of_pairs = enumerate(pair_cases())
+        results = [run(case, "arm", threads=1 + n % 2, precision="bfloat16") for n, case in cases_of_pairs]
     else:
         results = [run(case, "arm", precision=group) for case in narrow_cases()]
     np.savez(path, *results)

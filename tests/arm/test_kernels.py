@@ -1,4 +1,4 @@
-"""Kernels for ARM against the reference: products by lane, int8 by dot products, depthwise, recurrent layers."""
+"""Kernels for ARM against the reference: products of float32, bfloat16 and int8, depthwise, recurrent layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import MakePython
 from emulated import PROCESSORS
-from kernel_cases import Array, Case, cases, narrow_cases
+from kernel_cases import Array, Case, cases, narrow_cases, pair_cases, weight_cases
 
 #: The largest relative error of one operator on float32: sums of at most 300 products.
 TOLERANCE = 4e-6
@@ -43,6 +43,17 @@ def test_agree_with_the_reference(arm: MakePython, processor: str, tmp_path: Pat
 def test_weights_of_16_bits(arm: MakePython, precision: str, tmp_path: Path) -> None:
     for case, found in zip(narrow_cases(), results_of(arm, "cortex-a53", tmp_path, precision), strict=True):
         assert_near(case, found, NARROW_TOLERANCE[precision])
+
+
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_weights_of_4_and_8_bits(arm: MakePython, processor: str, tmp_path: Path) -> None:
+    for case, found in zip(weight_cases(), results_of(arm, processor, tmp_path, "weights"), strict=True):
+        assert_near(case, found, TOLERANCE)
+
+
+def test_products_of_bfloat16(arm: MakePython, tmp_path: Path) -> None:
+    for case, found in zip(pair_cases(), results_of(arm, "max", tmp_path, "pairs"), strict=True):
+        assert_near(case, found, TOLERANCE)
 
 
 def test_rows_have_the_same_bits_in_every_tile(arm: MakePython, tmp_path: Path) -> None:

@@ -18,11 +18,14 @@ VOCABULARY, LONGEST = 2000, 64
 _LEAST = float(np.finfo(np.float32).min)
 
 
-def sentence_encoder() -> Graph:
-    """Build a graph from tokens, mask and kinds, int64 [batch, length], to unit embeddings [batch, 384] and states."""
+def sentence_encoder(batch: int | str = "batch", length: int | str = "length", longest: int = LONGEST) -> Graph:
+    """Build a graph from tokens, mask and kinds, int64 [batch, length], to unit embeddings [batch, 384] and states.
+
+    ``longest`` is the number of positions that have an embedding.
+    """
     g = RandomLayers("sentence_encoder")
-    tokens, mask, kinds = (g.builder.input(n, "int64", ["batch", "length"]) for n in ("tokens", "mask", "kinds"))
-    x = _norm(g, _embeddings(g, tokens, kinds))
+    tokens, mask, kinds = (g.builder.input(n, "int64", [batch, length]) for n in ("tokens", "mask", "kinds"))
+    x = _norm(g, _embeddings(g, tokens, kinds, longest))
     present = g("Cast", mask, to=DType.FLOAT32)
     absent = g("Sub", g.number(1.0), g("Unsqueeze", present, g.builder.ints(1, 2)))
     penalty = g("Mul", absent, g.number(_LEAST))
@@ -34,21 +37,21 @@ def sentence_encoder() -> Graph:
     return g.build()
 
 
-def sentences(batch: int = 2, length: int = 23) -> dict[str, Array]:
+def sentences(batch: int = 2, length: int = 23, seed: int = 0) -> dict[str, Array]:
     """Return inputs of :func:`sentence_encoder`: random tokens; all sentences but the first are shorter and padded."""
-    random = np.random.default_rng([batch, length])
+    random = np.random.default_rng([batch, length, *([seed] if seed else [])])
     lengths = np.maximum(1, length - 5 * np.arange(batch))
     mask = (np.arange(length) < lengths[:, None]).astype(np.int64)
     tokens = random.integers(1, VOCABULARY, (batch, length)) * mask
     return {"tokens": tokens, "mask": mask, "kinds": np.zeros_like(tokens)}
 
 
-def _embeddings(g: RandomLayers, tokens: Value, kinds: Value) -> Value:
+def _embeddings(g: RandomLayers, tokens: Value, kinds: Value, longest: int) -> Value:
     words = g("Gather", g.weight(VOCABULARY, WIDTH), tokens)
     length = g("Squeeze", g("Shape", tokens, start=1, end=2), g.builder.ints(0))
     positions = g("Range", g.number(0, "int64"), length, g.number(1, "int64"))
     both = g("Add", words, g("Gather", g.weight(2, WIDTH), kinds))
-    return g("Add", both, g("Gather", g.weight(LONGEST, WIDTH), positions))
+    return g("Add", both, g("Gather", g.weight(longest, WIDTH), positions))
 
 
 def _norm(g: RandomLayers, x: Value) -> Value:

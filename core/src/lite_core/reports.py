@@ -1,10 +1,10 @@
-"""Figures that executables report about themselves: times of kernels and use of memory."""
+"""Reports of executables about themselves: times of kernels, use of memory, and the types that they compute in."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Interval", "KernelTime", "MemoryUse"]
+__all__ = ["Interval", "KernelTime", "MemoryUse", "StatesPrecision"]
 
 
 class KernelTime(NamedTuple):
@@ -49,3 +49,14 @@ class MemoryUse(NamedTuple):
     intervals: tuple[Interval, ...]
     scratch_bytes: int
     weight_bytes: int
+
+
+@runtime_checkable
+class StatesPrecision(Protocol):
+    """Optional part of an executable: the types that it computes in, in words, such as ``8 of 9 products in bfloat16``.
+
+    The text may be empty while it is not known: the shapes inside the partition depend on data, and it has not run.
+    """
+
+    @property
+    def computes(self) -> str: ...

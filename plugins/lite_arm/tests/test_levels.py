@@ -30,6 +30,7 @@ def test_a_processor_stands_for_its_level(name: str, level: str) -> None:
     assert machine == machine_of_level(level)
     assert features_of(machine) == PROCESSORS[name] | {"neon"}
     assert machine.dot_product == ("dotprod" in PROCESSORS[name])
+    assert machine.bf16_dot == machine.bf16_matrix == ("bf16" in PROCESSORS[name])
 
 
 @pytest.mark.parametrize("name", [*PROCESSORS, "arm-v8+i8mm"])

@@ -9,7 +9,7 @@ import numpy as np
 from levels import run_on
 
 from lite_core.builder import GraphBuilder
-from lite_core.ir import Graph, Value
+from lite_core.ir import DType, Graph, Value
 from lite_core.ops.evaluate import evaluate_graph
 from lite_cpu.machine import Machine
 
@@ -28,7 +28,7 @@ class SeededGraph:
         self._random = np.random.default_rng(0)
 
     def _numbers(self, shape: tuple[int, ...]) -> Array:
-        return self._random.standard_normal(shape).astype(np.float32).astype(self._dtype)
+        return self._random.standard_normal(shape).astype(np.float32).astype(DType(self._dtype).numpy)
 
     def input(self, *shape: int) -> Value:
         name = f"x{len(self.inputs)}"
@@ -42,7 +42,7 @@ class SeededGraph:
         return self.constant(*shape) if constant else self.input(*shape)
 
     def number(self, value: float) -> Value:
-        return self.b.constant(np.array(value, self._dtype))
+        return self.b.constant(np.array(value, DType(self._dtype).numpy))
 
     def add(self, op: str, *inputs: Value | None, **attributes: Any) -> Value:
         return self.b.add(op, inputs, attributes)

@@ -12,6 +12,7 @@ from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.depthwise import Axis, Depthwise, Edges
+from lite_cpu.kernels.direct import Direct
 from lite_cpu.kernels.dot import Dot
 from lite_cpu.kernels.gemm import Gemm
 from lite_cpu.kernels.gemm_int8 import GemmInt8
@@ -23,6 +24,8 @@ from lite_cpu.machine_code.objects import assembly_of
 
 DOT_PRODUCT = replace(ARM_V8, features=(*ARM_V8.features, "+dotprod"), dot_product=True)
 MATRIX_PRODUCT = replace(DOT_PRODUCT, features=(*DOT_PRODUCT.features, "+i8mm"), matrix_product=True)
+
+BFLOAT16 = replace(ARM_V8, features=(*ARM_V8.features, "+bf16"), bf16_dot=True, bf16_matrix=True)
 
 _LABEL = re.compile(r"^(\.L\w+):", re.MULTILINE)
 _BRANCH = re.compile(r"^\t(?:b|b\.\w+|t?cb?n?z|tbn?z)\s.*?(\.L\w+)$", re.MULTILINE)
@@ -75,6 +78,22 @@ def test_products_of_matrices_of_bytes_stay_in_registers() -> None:
     # 32 products each, two groups of eight along the depth.
     assert loop.count("\tsmmla\t") == rows * vectors * MATRIX_PRODUCT.lanes() * 16 // 32
     assert "[sp" not in loop
+
+
+@pytest.mark.parametrize("kernel", [Gemm, Direct])
+def test_products_of_matrices_of_bfloat16_stay_in_registers(kernel: type[Gemm | Direct]) -> None:
+    code = code_of(kernel(Chain(Operand(DType.BFLOAT16)), pairs=True, matrices=True), BFLOAT16)
+    loop = max(loops_without_branches(code), key=lambda block: block.count("\tbfmmla\t"))
+    rows, vectors = gemm_tile(BFLOAT16)
+    # 16 products each, two groups of four along the depth.
+    assert loop.count("\tbfmmla\t") == rows * vectors * BFLOAT16.lanes() * 8 // 16
+    assert "[sp" not in loop
+    assert not re.search(r"\b[xw]18\b", code)
+
+
+def test_results_are_rounded_to_bfloat16_by_an_instruction() -> None:
+    code = code_of(Gemm(Chain(Operand(DType.BFLOAT16)), pairs=True, matrices=True), BFLOAT16)
+    assert "\tbfcvtn\t" in code
 
 
 def test_depthwise_keeps_sums_and_weights_in_registers() -> None:

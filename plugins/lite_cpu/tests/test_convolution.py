@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import sys
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 from convolution_case import ConvolutionCase as Case
 from convolution_case import difference, steps_of
+from guard_page import before_a_guard_page
 from levels import machine_params, run_on
 
 from lite_core import load
@@ -78,20 +77,8 @@ def test_non_finite_inputs_affect_only_their_windows(machine: Machine) -> None:
 def test_no_read_beyond_the_input(name: str, machine: Machine) -> None:
     inputs = CASES[name].inputs()
     expected = run_on(machine, CASES[name].graph("float32"), inputs)["y"]
-    found = run_on(machine, CASES[name].graph("float32"), {"x": _before_a_guard_page(inputs["x"])})["y"]
+    found = run_on(machine, CASES[name].graph("float32"), {"x": before_a_guard_page(inputs["x"])})["y"]
     assert found.tobytes() == expected.tobytes()
-
-
-def _before_a_guard_page(array: Array) -> Array:
-    """Return a copy that ends at a guard page: a read behind its last element crashes the process."""
-    size = -(-array.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
-    memory = mmap.mmap(-1, size + mmap.PAGESIZE)
-    end = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + size
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.mprotect(ctypes.c_void_p(end), mmap.PAGESIZE, 0) == 0, ctypes.get_errno()
-    copy = np.frombuffer(memory, array.dtype, array.size, size - array.nbytes).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 def test_a_picture_is_read_from_its_planes() -> None:

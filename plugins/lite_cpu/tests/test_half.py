@@ -18,7 +18,7 @@ from lite_core.ir import DType, Graph
 from lite_cpu.lowering import narrow_weights
 from lite_cpu.lowering.compile import lower_graph, simplified
 from lite_cpu.lowering.weights import WeightCache
-from lite_cpu.machine import Machine
+from lite_cpu.machine import X86_64_V3, Machine
 from lite_cpu.machine_code.library import KernelLibrary
 
 every_machine = pytest.mark.parametrize("machine", machine_params())
@@ -70,7 +70,7 @@ def test_backend_supports_every_node_of_the_network(dtype: DType) -> None:
 
 def test_converted_weights_are_shared_and_freed_with_the_model() -> None:
     weights, graph = WeightCache(), network(DType.FLOAT16)
-    first, second = (simplified(graph, weights) for _ in range(2))
+    first, second = (simplified(graph, weights, X86_64_V3, Options()) for _ in range(2))
     arrays = [{id(a) for a in g.constants.values() if a.ndim == 4} for g in (first, second)]
     assert arrays[0] == arrays[1]
     widened = [weakref.ref(a) for a in first.constants.values() if a.ndim == 4 and a.dtype == np.float32]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from levels import Array, backend_for, machine_params, run_on, runnable_machines
 from llvmlite import binding
+from tile_machines import emulated_machines
 
 from lite_core import load
-from lite_core.backend import Device, No
+from lite_core.backend import Device, No, Options
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, Value
 from lite_cpu.backend import CpuBackend
@@ -26,13 +27,13 @@ from lite_cpu.kernels.integer_dots import INT16_PAIRS, byte_form
 from lite_cpu.kernels.packing_int8 import PackInt8
 from lite_cpu.lowering.compile import simplified
 from lite_cpu.lowering.weights import WeightCache
-from lite_cpu.machine import ARM_V8, X86_64_V4, Machine
+from lite_cpu.machine import ARM_V8, X86_64_V3, X86_64_V4, Machine
 from lite_cpu.machine_code.objects import compile_ir
 
 
 def machines() -> list[Machine]:
-    """Return the runnable levels, and the highest one with VNNI if the processor has it."""
-    found = runnable_machines()
+    """Return the runnable levels, one with emulated matrix tiles, and the highest with VNNI if the processor has it."""
+    found = [*emulated_machines(), *runnable_machines()]
     if binding.get_host_cpu_features().get("avx512vnni"):
         features = (*X86_64_V4.features, "+avx512vnni")
         found.append(replace(X86_64_V4, name="x86-64-v4+vnni", features=features, dot_product=True))
@@ -117,6 +118,21 @@ def test_long_sums_of_extremes_do_not_saturate(machine: Machine) -> None:
     np.testing.assert_array_equal(actual, np.full((3, 17), -128 * 255 * 4099))
 
 
+@every_machine
+@pytest.mark.parametrize("types", ["uint8 int8", "int8 int8"])
+def test_weights_of_seven_bits_are_multiplied_exactly(machine: Machine, types: str) -> None:
+    """Sums of two products fit 16 bits, which x86 processors without dot products of bytes use."""
+    left, right = types.split()
+    b, random = GraphBuilder("seven"), np.random.default_rng(2)
+    weights = np.where(random.random((70, 21)) < 0.7, random.choice([-64, 64], (1, 21)), 3).astype(right)
+    x = b.input("x", left, (9, 70))
+    b.output(b.add("MatMulInteger", [x, b.constant(weights), b.constant(np.array(7, left))]), "y")
+    check(machine, b.build())
+    largest = {"x": np.full((9, 70), np.iinfo(left).max, left)}
+    expected = load(b.build(), backend="host").run(largest)["y"]
+    np.testing.assert_array_equal(run_on(machine, b.build(), largest)["y"], expected)
+
+
 def conv(
     x: tuple[int, ...],
     w: tuple[int, ...],
@@ -145,6 +161,9 @@ def conv(
         conv((1, 4, 9, 7), (4, 4, 2, 3), strides=(1, 2), dilations=(3, 1), pads=(0, 1, 2, 0)),
         conv((2, 33, 9, 8), (33, 1, 3, 3), group=33, pads=(1, 1, 1, 1)),
         conv((1, 7, 8, 9), (7, 1, 5, 3), group=7, strides=(2, 2), dilations=(1, 2)),
+        conv((2, 35, 7, 5), (35, 1, 5, 5), "int8 int8", (-9, 3), group=35, strides=(2, 2), pads=(2, 2, 2, 2)),
+        conv((1, 16, 6, 3), (16, 1, 3, 2), group=16, dilations=(2, 1), pads=(1, 0, 3, 1)),
+        conv((1, 17, 9, 11), (17, 1, 4, 3), "uint8 uint8", (250, 7), group=17, strides=(1, 2), pads=(3, 2, 3, 2)),
         conv((1, 3, 6, 6), (6, 1, 3, 3), group=3),
         conv((1, 3, 5, 5), (5, 3, 3, 3), "int8 uint8", (-7, [1, 2, 3, 4, 5]), pads=(1, 1, 1, 1)),
         conv((2, 4, 5, 5), (6, 2, 3, 3), "uint8 uint8", (7, [1, 2, 3, 4, 5, 6]), constant=False, group=2),
@@ -241,6 +260,38 @@ def quantized_residual() -> Graph:
     return q.output(q.b.add("Add", [y, x]))
 
 
+def residual_of_two_convolutions() -> Graph:
+    """Both operands of the addition are quantized, and dequantized, before it."""
+    q = Quantized()
+    x, terms = q.input(1, 8, 5, 6), []
+    for scale in (0.5, 2.0):
+        y = q.b.add("Conv", [x, q.weights(8, 8, 1, 1, channels=8, axis=0)])
+        parameters = [q.b.constant(np.float32(scale)), q.b.constant(np.uint8(90))]
+        small = q.b.add("QuantizeLinear", [y, *parameters])
+        terms.append(q.b.add("DequantizeLinear", [small, *parameters]))
+    return q.output(q.b.add("Relu", [q.b.add("Add", terms)]))
+
+
+def scaled_and_limited_convolution() -> Graph:
+    """The factors and limits that normalization and activation leave behind a convolution."""
+    q = Quantized()
+    x, random = q.input(1, 8, 5, 6), np.random.default_rng(3)
+    y = q.b.add("Conv", [x, q.weights(8, 8, 1, 1, channels=8, axis=0)])
+    factors = q.b.constant(np.float32(2.0) ** random.integers(-2, 2, (1, 8, 1, 1)).astype(np.float32))
+    terms = q.b.constant(random.integers(-64, 64, (8, 1, 1)).astype(np.float32))
+    y = q.b.add("Add", [q.b.add("Mul", [y, factors]), terms])
+    y = q.b.add("Clip", [y, q.b.constant(np.float32(-700)), q.b.constant(np.float32(900))])
+    return q.output(q.b.add("Max", [y, q.b.constant(np.float32(-650))]))
+
+
+def quantized_pool() -> Graph:
+    """The same scale before and after."""
+    q = Quantized()
+    x = q.dequantize(q.b.input("x", "uint8", (1, 5, 7, 6)), 0.25, 100, "uint8")
+    attributes = {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
+    return q.output(q.b.add("MaxPool", [x], attributes), 0.25)
+
+
 def quantized_matmul() -> Graph:
     q = Quantized()
     return q.output(q.b.add("MatMul", [q.input(2, 5, 9), q.weights(9, 20, channels=20, axis=1)]))
@@ -253,12 +304,30 @@ def quantized_gemm() -> Graph:
 
 
 @every_machine
-@pytest.mark.parametrize("make", [quantized_conv, quantized_residual, quantized_matmul, quantized_gemm])
+@pytest.mark.parametrize(
+    "make",
+    [
+        quantized_conv,
+        quantized_residual,
+        residual_of_two_convolutions,
+        scaled_and_limited_convolution,
+        quantized_matmul,
+        quantized_gemm,
+    ],
+)
 def test_dequantized_operands_are_multiplied_as_integers(machine: Machine, make: Any) -> None:
     graph = make()
-    ops = [node.op for node in simplified(graph, WeightCache()).nodes]
+    ops = [node.op for node in simplified(graph, WeightCache(), X86_64_V3, Options()).nodes]
     assert any(op in ("ConvInteger", "MatMulInteger") for op in ops)
-    assert not any(op in ("Conv", "MatMul", "Gemm") for op in ops)
+    assert not any(op in ("Conv", "MatMul", "Gemm", "Mul", "Clip") for op in ops)
+    check(machine, graph)
+
+
+@every_machine
+def test_maximum_of_dequantized_bytes_is_that_of_the_bytes(machine: Machine) -> None:
+    graph = quantized_pool()
+    ops = [node.op for node in simplified(graph, WeightCache(), X86_64_V3, Options()).nodes]
+    assert not {"QuantizeLinear", "DequantizeLinear"} & set(ops)
     check(machine, graph)
 
 
@@ -286,7 +355,7 @@ def test_scales_of_input_channels_keep_the_convolution_in_float(machine: Machine
     q = Quantized()
     x = q.dequantize(q.b.input("x", "uint8", (1, 4, 5, 5)), [0.5, 0.25, 1, 2], [1, 2, 3, 4], "uint8")
     graph = q.output(q.b.add("Conv", [x, q.weights(8, 4, 1, 1, channels=8, axis=0)]))
-    assert "Conv" in [node.op for node in simplified(graph, WeightCache()).nodes]
+    assert "Conv" in [node.op for node in simplified(graph, WeightCache(), X86_64_V3, Options()).nodes]
     check(machine, graph)
 
 
@@ -294,7 +363,7 @@ def test_scales_of_input_channels_keep_the_convolution_in_float(machine: Machine
 def test_simplification_does_not_change_the_model(machine: Machine) -> None:
     graph = quantized_conv()
     before = str(graph)
-    simplified(graph, WeightCache())
+    simplified(graph, WeightCache(), X86_64_V3, Options())
     assert str(graph) == before
 
 

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 from agreement import MACHINES
 from graph_agreement import SeededGraph, agree_graph
+from levels import backend_for, run_on
 
+from lite_core import load
+from lite_core.errors import ExecutionError
 from lite_core.ir import Value
+from lite_core.plugins.backends import plugins_with
 from lite_cpu.machine import X86_64_V3, Machine
+
+Array = np.ndarray[Any, Any]
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 OPERATORS = pytest.mark.parametrize("op", GATES)
@@ -28,7 +34,7 @@ def layer(
     constant: bool = True,
     bias: bool = True,
     initial: bool = True,
-    lengths: tuple[int, ...] | None = None,
+    lengths: tuple[int, ...] | Value | None = None,
     peepholes: bool = False,
     **attributes: Any,
 ) -> tuple[Value, ...]:
@@ -44,7 +50,7 @@ def layer(
     x = g.add("Mul", g.input(*((batch, steps, size) if batch_first else (steps, batch, size))), g.number(0.3))
     inputs: list[Value | None] = [x, weight(directions, rows, size), weight(directions, rows, hidden)]
     inputs.append(weight(directions, 2 * rows) if bias else None)
-    inputs.append(None if lengths is None else g.b.constant(np.array(lengths, np.int32)))
+    inputs.append(g.b.constant(np.array(lengths, np.int32)) if isinstance(lengths, tuple) else lengths)
     inputs.append(g.input(*state) if initial else None)
     if op == "LSTM":
         inputs.append(g.input(*state) if initial else None)
@@ -81,6 +87,31 @@ def test_tiles_of_sequences_and_hidden_units(
 )
 def test_options(machine: Machine, op: str, options: dict[str, Any]) -> None:
     agree_graph(machine, lambda g: layer(g, op, **options), tolerance=TOLERANCE)
+
+
+@MACHINES
+@OPERATORS
+def test_lengths_out_of_range_are_errors(machine: Machine, op: str) -> None:
+    g = SeededGraph("float32")
+    graph = g.built(*layer(g, op, lengths=g.b.input("lengths", "int32", (3,)), direction="bidirectional"))
+    session = load(graph, backend="level", plugins=plugins_with(backend_for(machine)), fallback="never")
+
+    def run(*lengths: int) -> Array:
+        return session.run({**g.inputs, "lengths": np.array(lengths, np.int32)})["y0"]
+
+    before = run(4, 0, 2)
+    for wrong in (5, -1, 2**31 - 1, -(2**31)):
+        with pytest.raises(ExecutionError, match=rf"'{op.lower()}' .*length {wrong} is out of range, .* 0 to 4"):
+            run(4, wrong, 2)
+    np.testing.assert_array_equal(run(4, 0, 2), before)
+
+
+@MACHINES
+def test_constant_lengths_out_of_range_are_errors(machine: Machine) -> None:
+    g = SeededGraph("float32")
+    graph = g.built(*layer(g, "GRU", lengths=(4, 5, 2)))
+    with pytest.raises(ExecutionError, match="'gru' .*length 5 is out of range, it must be from 0 to 4"):
+        run_on(machine, graph, g.inputs)
 
 
 @MACHINES

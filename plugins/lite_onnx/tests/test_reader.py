@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
-from small_models import X, graph, load, make, node, run, value
+from small_models import X, call, function, graph, load, make, node, run, value
 
 import lite_core as lite
 from lite_core.errors import ModelFormatError, UnsupportedOperatorError
@@ -53,6 +53,27 @@ def test_output_that_is_listed_twice(tmp_path: Path) -> None:
 def test_invalid_models_are_errors(model: onnx.ModelProto, message: str, tmp_path: Path) -> None:
     with pytest.raises(ModelFormatError, match=message):
         load(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (make([RELU]), "relu"),
+        (make([node("Someop", ["x"], ["y"])]), "Someop"),
+        (make([node("Relu", ["x"], ["result"])], outputs=["result"]), "result"),
+        (make([node("Add", ["x", "weights"], ["y"])], constants={"weights": X}), "weights"),
+        (make([call("twice")], functions=[function("twice", [RELU])]), "twice"),
+        (make([node("If", ["x"], ["y"], then_branch=graph([RELU], ["inner"]), else_branch=graph([], []))]), "inner"),
+    ],
+    ids=["node", "operator", "output", "constant", "function", "value-of-a-branch"],
+)
+def test_names_that_are_not_utf_8_are_errors(model: onnx.ModelProto, text: str, tmp_path: Path) -> None:
+    content, damaged = model.SerializeToString(), b"\xff" * len(text)
+    assert text.encode() in content
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content.replace(text.encode(), damaged))
+    with pytest.raises(ModelFormatError, match=re.escape(f"the name {damaged!r} is not UTF-8")):
+        lite.load(path, backend="host")
 
 
 def test_nodes_in_any_order_and_unneeded_nodes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import lite_core as lite
 from lite_core.backend import No, Options, Partition, Unavailable, Yes
 from lite_core.builder import GraphBuilder
-from lite_core.ir import DType, Graph, Node
+from lite_core.ir import Attribute, DType, Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import plugins_with
 from lite_onnxruntime.backend import OnnxRuntimeBackend, _refusal_by_onnxruntime
@@ -19,6 +20,8 @@ from lite_onnxruntime.onnx_models import _onnx_format, onnx_model
 from lite_onnxruntime.single_node import single_node
 
 BACKEND = OnnxRuntimeBackend()
+
+Body = Callable[[GraphBuilder], Value]
 
 
 def classifier() -> Graph:
@@ -188,3 +191,33 @@ def _without_swish() -> Graph:
     b = GraphBuilder("part")
     b.output(b.add("Relu", [b.input("x", "float32", [3])]), "y")
     return b.build()
+
+
+def if_else(b: GraphBuilder, condition: Value, then: Body, other: Body) -> Value:
+    """Add an If whose branches have one output each."""
+    graphs: dict[str, Attribute] = {}
+    for name, body in (("then_branch", then), ("else_branch", other)):
+        branch = GraphBuilder(name, outer=b)
+        branch.output(body(branch))
+        graphs[name] = branch.build()
+    return b.add("If", [condition], graphs)
+
+
+def test_a_branch_that_does_not_fit_the_sizes_is_not_an_error() -> None:
+    """A nested If squeezes an axis only if it has one element."""
+    b = GraphBuilder("nested")
+    x, wanted = b.input("x", "float32", [1, "n"]), b.input("wanted", "bool", [])
+
+    def squeezed(b: GraphBuilder) -> Value:
+        last = b.add("Gather", [b.add("Shape", [x]), b.constant(np.array(1))])
+        fits = b.add("Equal", [last, b.constant(np.array(1))])
+        return if_else(
+            b, fits, lambda b: b.add("Squeeze", [x, b.ints(1)]), lambda b: b.add("ReduceMax", [x, b.ints(0, 1)])
+        )
+
+    b.output(if_else(b, wanted, squeezed, lambda b: b.add("Neg", [x])), "y")
+    session = load(b.build(), fallback="never")
+    for row in ([[3.0]], [[1.0, 2.0]]):
+        array = np.array(row, np.float32)
+        assert session.run(x=array, wanted=np.array(True))["y"].reshape(-1).tolist() == [max(row[0])]
+        assert session.run(x=array, wanted=np.array(False))["y"].tolist() == (-array).tolist()

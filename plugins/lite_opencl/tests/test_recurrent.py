@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from opencl_agreement import agree, normal
 
+from lite_core.errors import ExecutionError
+
 pytestmark = pytest.mark.full("opencl")
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -60,3 +62,8 @@ def test_options(options: dict[str, Any]) -> None:
 
 def test_reset_after_the_product_on_gpus() -> None:
     check("GPU", "GRU", linear_before_reset=1, direction="bidirectional")
+
+
+def test_lengths_out_of_range_are_errors() -> None:
+    with pytest.raises(ExecutionError, match="'gru' .*length 5 is out of range, it must be from 0 to 4"):
+        check("GPU", "GRU", lengths=(4, 5, 2))

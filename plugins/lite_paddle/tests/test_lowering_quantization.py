@@ -55,8 +55,11 @@ def test_dequantize_linear(known: bool, dtype: type) -> None:
         np.testing.assert_allclose(y, x.astype(np.float32) * broadcast_scale / 127, rtol=1e-6)
 
 
-def test_integral_weights_become_int8() -> None:
-    inputs = {"X": np.arange(-6, 6, dtype=np.float32).reshape(3, 4), "Scale": CHANNELS, "ZeroPoint": ZERO}
+@pytest.mark.parametrize("channels", [3, 2048])
+def test_integral_weights_become_int8(channels: int) -> None:
+    """Also weights and scales that are too many to be known as numbers while the model is read."""
+    weights = np.arange(4 * channels, dtype=np.float32).reshape(channels, 4) % 11 - 5
+    inputs = {"X": weights, "Scale": np.linspace(1, 2, channels, dtype=np.float32), "ZeroPoint": ZERO}
     options = {"outputs": ["Y"], "parameters": ["X", "Scale", "ZeroPoint"]}
     graph = graph_of("dequantize_linear", inputs, {"quant_axis": 0}, **options)
     (node,) = graph.nodes
@@ -75,7 +78,7 @@ def test_quantize_dequantize_pair_keeps_int8_between() -> None:
         attrs = complete_attributes(type_, {"quant_axis": -1})
         program.block.ops.append(SourceOp(type_, {"X": [source], "Scale": [scale]}, {"Y": [target]}, attrs))
     graph = lower(program)
-    (last,) = (n for n in graph.nodes if n.op == "DequantizeLinear")
+    last = next(n for n in graph.nodes if graph.outputs[0] in n.outputs)
     assert last.inputs[0] is next(n for n in graph.nodes if n.op == "QuantizeLinear").outputs[0]
     (found,) = evaluate_graph(graph, [X])
     np.testing.assert_allclose(

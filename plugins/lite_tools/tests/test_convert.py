@@ -520,7 +520,7 @@ def test_file_without_saved_state(output: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": "int4"}, "weights .*float32, float16, int8"),
+        ({"weights": "int3"}, "weights .*float32, float16, int8, int4"),
         ({"precision": "int8"}, "precision .*float32, float16, bfloat16"),
         ({"reader_options": {"params": "p"}}, "reader_options.*params"),
         ({"limit": -1}, "limit"),

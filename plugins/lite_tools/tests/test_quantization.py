@@ -259,8 +259,8 @@ def test_passes_keep_quantized_weights(scheme: str) -> None:
 
 
 def test_error_for_an_unknown_scheme_lists_the_schemes() -> None:
-    with pytest.raises(InputError, match=r"'int4'.* float16, int8"):
-        quantize_weights(layer("Conv")[0], "int4")
+    with pytest.raises(InputError, match=r"'int2'.* float16, int8, int4"):
+        quantize_weights(layer("Conv")[0], "int2")
 
 
 # **** accuracy ****

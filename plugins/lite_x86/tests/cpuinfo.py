@@ -42,7 +42,9 @@ ZEN_5 = cpuinfo("AMD EPYC 9965 192-Core Processor", _COMMON, _AVX2, _AVX512, ide
 TIGER_LAKE = cpuinfo(
     "11th Gen Intel(R) Core(TM) i7-1165G7 @ 2.80GHz", _COMMON, _AVX2, _AVX512, identity=(INTEL, 6, 140)
 )
-GRANITE_RAPIDS = cpuinfo("Intel(R) Xeon(R) Processor", _COMMON, _AVX2, _AVX512, _AMX, identity=(INTEL, 6, 173))
+GRANITE_RAPIDS = cpuinfo(
+    "Intel(R) Xeon(R) Processor", _COMMON, _AVX2, _AVX512, "avx512_vnni avx512_bf16", _AMX, identity=(INTEL, 6, 173)
+)
 FUTURE_XEON = cpuinfo("Intel(R) Xeon(R) 9", _COMMON, _AVX2, _AVX512, _AMX, identity=(INTEL, 19, 1))
 FUTURE_EPYC = cpuinfo("AMD EPYC 9", _COMMON, _AVX2, _AVX512, identity=(AMD, 27, 1))
 CORE_2 = cpuinfo("Intel(R) Core(TM)2 Duo CPU     E6600  @ 2.40GHz", _COMMON.replace("sse4_1 sse4_2 popcnt", ""))

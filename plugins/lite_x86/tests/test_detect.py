@@ -22,6 +22,7 @@ from lite_x86.detect import (
     machine_of_level,
     missing_features,
     parse_cpuinfo,
+    permitted_features,
 )
 
 
@@ -38,6 +39,7 @@ def processor(text: str, cache_bytes: dict[int, int] | None = None) -> Processor
         (cpuinfo.ALDER_LAKE, "x86-64-v3+vnni", 32, True),
         (cpuinfo.SKYLAKE_X, "x86-64-v4", 64, False),
         (cpuinfo.ZEN_4, "x86-64-v4+vnni+bf16", 64, True),
+        (cpuinfo.GRANITE_RAPIDS, "x86-64-v4+vnni+bf16+amx", 64, True),
     ],
 )
 def test_machine(text: str, name: str, vector_bytes: int, dot_product: bool) -> None:
@@ -51,7 +53,40 @@ def test_extensions_are_passed_to_llvm_as_features() -> None:
     assert machine_for(processor(cpuinfo.ZEN_3)) == X86_64_V3
 
 
-LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v3+vnni", "x86-64-v4", "x86-64-v4+vnni", "x86-64-v4+vnni+bf16")
+def test_matrix_tiles_are_used_with_all_their_features_or_not_at_all() -> None:
+    machine = machine_for(processor(cpuinfo.GRANITE_RAPIDS))
+    assert machine.matrix_tiles
+    assert machine.features[-3:] == ("+amx-tile", "+amx-bf16", "+amx-int8")
+    without = processor(cpuinfo.GRANITE_RAPIDS.replace("amx_int8", ""))
+    assert machine_for(without).name == "x86-64-v4+vnni+bf16"
+    assert not machine_for(without).matrix_tiles
+
+
+def test_matrix_tiles_need_the_permission_of_the_system(caplog: pytest.LogCaptureFixture) -> None:
+    """This processor either has them, then every process may use them, or the system refuses them."""
+    features = processor(cpuinfo.GRANITE_RAPIDS).features
+    has_tiles = bool(detect.TILE_FEATURES & detect.this_processor().features)
+    permitted = permitted_features(features)
+    assert permitted == (features if has_tiles else features - detect.TILE_FEATURES)
+    assert len(caplog.messages) == (0 if has_tiles else 1)
+    assert all("matrix tiles (AMX)" in line for line in caplog.messages)
+
+
+def test_permission_is_not_asked_for_without_need(caplog: pytest.LogCaptureFixture) -> None:
+    features = processor(cpuinfo.ZEN_4).features
+    assert permitted_features(features) == features
+    assert not caplog.messages
+
+
+LEVELS = (
+    "x86-64-v2",
+    "x86-64-v3",
+    "x86-64-v3+vnni",
+    "x86-64-v4",
+    "x86-64-v4+vnni",
+    "x86-64-v4+vnni+bf16",
+    "x86-64-v4+vnni+bf16+amx",
+)
 
 
 @pytest.mark.parametrize("name", LEVELS)
@@ -70,7 +105,16 @@ def test_features_of_a_level_are_those_that_its_code_may_use() -> None:
     assert "avx2" in found[1] - found[0]
     assert found[2] - found[1] == {"avxvnni"}
     assert found[5] - found[4] == {"avx512bf16"}
-    for text in (cpuinfo.NEHALEM, cpuinfo.ZEN_3, cpuinfo.ALDER_LAKE, cpuinfo.SKYLAKE_X, cpuinfo.ZEN_4):
+    assert found[6] - found[5] == detect.TILE_FEATURES
+    texts = (
+        cpuinfo.NEHALEM,
+        cpuinfo.ZEN_3,
+        cpuinfo.ALDER_LAKE,
+        cpuinfo.SKYLAKE_X,
+        cpuinfo.ZEN_4,
+        cpuinfo.GRANITE_RAPIDS,
+    )
+    for text in texts:
         here = processor(text)
         assert features_of(machine_for(here)) <= here.features
 
@@ -102,6 +146,14 @@ def test_processor_below_v2_is_an_error() -> None:
 )
 def test_lower_level_can_be_forced(forced: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     assert machine_for(processor(cpuinfo.ZEN_4), forced).name == name
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("forced", ["v3+vnni", "v4+vnni", "v4+vnni+bf16"])
+def test_extensions_can_be_left_out(forced: str, caplog: pytest.LogCaptureFixture) -> None:
+    here = processor(cpuinfo.GRANITE_RAPIDS)
+    expected = forced if forced.startswith("v4") else "v3"  # AVX-VNNI is another extension, which it lacks
+    assert machine_for(here, forced).name == f"x86-64-{expected}"
     assert not caplog.records
 
 
@@ -158,7 +210,8 @@ def test_usable_cores() -> None:
 @pytest.mark.skipif(not detect.is_x86_64(), reason="not an x86-64 processor")
 def test_linux_and_llvm_report_the_same_features() -> None:
     _, features = detect._ask_llvm()
-    assert features & detect.KNOWN_FEATURES == detect.this_processor().features & detect.KNOWN_FEATURES
+    known = detect.KNOWN_FEATURES - detect.TILE_FEATURES  # which the system may refuse
+    assert features & known == detect.this_processor().features & known
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists() or not detect.is_x86_64(), reason="not Linux on x86-64")

@@ -26,6 +26,7 @@ _THREAD_GRACE_SECONDS = 3.0
 #: The subcommands: name, line in the list of commands, module that defines the command as ``command``.
 _COMMANDS = (
     ("run", "Run the suite on a backend (the default).", "lite_conformance.cli.run_command"),
+    ("profiles", "Run a backend in each precision: green or red.", "lite_conformance.cli.profiles_command"),
     ("plugin", "Check the operators, passes and formats of a package.", "lite_conformance.cli.plugin_command"),
     ("report", "Write one HTML page from JSON reports.", "lite_conformance.cli.report_command"),
     ("mutate", "Count the planted faults that the suite finds.", "lite_conformance.mutate.command"),
@@ -52,6 +53,7 @@ def conformance() -> None:
     lite-conformance --backend NAME                  everything
     lite-conformance --backend NAME --level L2       levels 0 to 2
     lite-conformance run --help                      all options
+    lite-conformance profiles --backend NAME         bfloat16, float16, int8, narrow weights: green or red
     lite-conformance plugin NAME                     operators, passes and formats of a package
     lite-conformance report a.json b.json -o p.html  compare backends or versions
     """  # noqa: D301 - \b tells click to keep the line breaks

@@ -19,8 +19,9 @@ Sections follow, each at a multiple of 64 bytes, then the table, which is JSON::
 
 Checksums are CRC-32 as in zlib; a section has one for each 4 MiB, so that threads can verify it in parallel. Every file
 has the sections ``graph`` (JSON, see :mod:`lite_core.container.graph_decoder`), ``constants/0``, ``constants/1``, ...
-(the elements of one array each, in row-major order unless the graph lists another) and ``targets`` (JSON, see
-:mod:`lite_core.container.targets_decoder`). Saved state of backends is in further sections: code and its tables in
+(the elements of one array each, in row-major order unless the graph lists another, 4-bit integers as
+:class:`~lite_core.ir.Nibbles`) and ``targets`` (JSON, see :mod:`lite_core.container.targets_decoder`).
+Saved state of backends is in further sections: code and its tables in
 ``code/0``, ``code/1``, ..., weights in ``weights/0``, ...
 
 The seal, see :mod:`lite_core.container.trust`, covers the sections that are marked as sealed: graph, targets, code, and

@@ -20,7 +20,7 @@ from lite_core.container.layout import BLOCK, HEADER_SIZE, Header, Table, consta
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
 from lite_core.forking import new_lock
-from lite_core.ir import Array, DType, PanelLayout, TensorType, product
+from lite_core.ir import Array, DType, Nibbles, PanelLayout, TensorType, product
 from lite_core.memory import HostMemory
 
 __all__ = ["MappedFile", "map_file", "stored_panels"]
@@ -78,18 +78,21 @@ class MappedFile(mmap.mmap):
         section = self.table.sections[name]
         return self._private.get(name) or self._view(section.offset, section.size)
 
-    def constant(self, number: int, type: TensorType, layout: PanelLayout | None = None) -> Array:
+    def constant(self, number: int, type: TensorType, layout: PanelLayout | Nibbles | None = None) -> Array:
         """Return the array in a section without verification. Raises ValueError if its size does not fit the type.
 
-        If the section stores the array in a layout, its elements are undefined until :meth:`unpack`.
+        If the section stores the array in a layout, or 4-bit integers, its elements are undefined until :meth:`unpack`.
         """
         array = self._constants.get((number, type))
         if array is None:
             section = self.table.sections[constant_section(number)]
             size = product(type.shape or ())
-            if layout is not None and isinstance(size, int):
+            if isinstance(layout, PanelLayout) and isinstance(size, int):
                 layout.check(size)
                 size = product(layout.shape)
+            elif isinstance(size, int) and section.size < size and type.dtype in (DType.INT4, DType.UINT4):
+                layout = Nibbles((size,))
+                size = layout.shape[0]
             if not type.is_static or size * type.dtype.itemsize != section.size:
                 raise ValueError(f"section {section.name!r} has {section.size} bytes, which does not fit {type}")
             if layout is None:
@@ -103,10 +106,11 @@ class MappedFile(mmap.mmap):
             self._constants[number, type] = array
         return array
 
-    def panels(self, number: int, layout: PanelLayout) -> Array:
-        """Return the elements of a section that stores an array in a layout, float32, without verification."""
+    def panels(self, number: int, layout: PanelLayout | Nibbles) -> Array:
+        """Return a section that stores an array in a layout, without verification: float32, or bytes of two nibbles."""
         offset = self.table.sections[constant_section(number)].offset
-        panels: Array = np.ndarray(layout.shape, np.float32, buffer=self, offset=offset)
+        dtype = np.float32 if isinstance(layout, PanelLayout) else np.uint8
+        panels: Array = np.ndarray(layout.shape, dtype, buffer=self, offset=offset)
         return panels
 
     def _private_copy(self, section: Section) -> memoryview:
@@ -118,8 +122,8 @@ class MappedFile(mmap.mmap):
             self._private.setdefault(section.name, copy.data)
         return self._private[section.name]
 
-    def _space_for(self, number: int, type: TensorType, layout: PanelLayout) -> Array:
-        if type.dtype is not DType.FLOAT32:
+    def _space_for(self, number: int, type: TensorType, layout: PanelLayout | Nibbles) -> Array:
+        if isinstance(layout, PanelLayout) and type.dtype is not DType.FLOAT32:
             raise ValueError(f"only float32 arrays can be stored in panels, array {number} is {type}")
         space = self._unpacked.get(number)
         if space is None:
@@ -136,7 +140,8 @@ class MappedFile(mmap.mmap):
         with self.lock:
             for space in filter(None, map(self._unpacked.get, numbers)):
                 if not space.is_filled:
-                    space.layout.unpack(self.panels(space.number, space.layout), np.frombuffer(space, np.float32))
+                    panels = self.panels(space.number, space.layout)
+                    space.layout.unpack(panels, np.frombuffer(space, panels.dtype))
                     space.is_filled = True
 
     def verify(self, names: Iterable[str]) -> None:
@@ -182,7 +187,7 @@ class _Unpacked(mmap.mmap):
 
     mapped: MappedFile
     number: int
-    layout: PanelLayout
+    layout: PanelLayout | Nibbles
     is_filled: bool
 
 
@@ -190,7 +195,7 @@ class _Unpacked(mmap.mmap):
 _spaces: WeakValueDictionary[int, _Unpacked] = WeakValueDictionary()
 
 
-def stored_panels(array: Array, layout: PanelLayout) -> Array | None:
+def stored_panels(array: Array, layout: PanelLayout | Nibbles) -> Array | None:
     """Return a constant in the order that a backend reads it in, if a file stores it in exactly this order, else None.
 
     Args:

@@ -14,7 +14,7 @@ from lite_core.ir.dims import (
     quotient,
 )
 from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value, format_graph
-from lite_core.ir.panels import PanelLayout, SavedWeights
+from lite_core.ir.panels import Nibbles, PanelLayout, SavedWeights
 from lite_core.ir.types import Array, DType, TensorType
 from lite_core.ir.verifier import verify_structure
 
@@ -24,6 +24,7 @@ __all__ = [
     "DType",
     "Dim",
     "Graph",
+    "Nibbles",
     "Node",
     "Origin",
     "PanelLayout",

@@ -14,7 +14,7 @@ import numpy as np
 
 from lite_core.ir.types import Array
 
-__all__ = ["PanelLayout", "SavedWeights"]
+__all__ = ["Nibbles", "PanelLayout", "SavedWeights"]
 
 #: Elements of the widest vector register that processors may have: 65,536 bits of RISC-V. It bounds the padding.
 _MOST_LANES = 2048
@@ -90,6 +90,26 @@ class PanelLayout(NamedTuple):
             width = -(-(end - start) // self.lanes) * self.lanes
             part = packed.reshape(self.shape)[:, self.depth * start : self.depth * (start + width)]
             yield part.reshape(self.shape[0], self.depth, width), slice(start, end)
+
+
+class Nibbles(NamedTuple):
+    """The order of 4-bit integers in a model file: row-major in pairs, the first in the lower half of its byte.
+
+    Attributes:
+        split: the shape of the constant, or the number of its elements.
+    """
+
+    split: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of bytes."""
+        return (-(-prod(self.split) // 2),)
+
+    def unpack(self, packed: Array, plain: Array) -> None:
+        """Write the elements of ``packed``, uint8, into ``plain``, which is flat and has a byte for each element."""
+        plain[0::2] = packed & 15
+        plain[1::2] = packed[: plain.size // 2] >> 4
 
 
 class SavedWeights(NamedTuple):

@@ -1,4 +1,5 @@
-"""The opset: ONNX's operators of opset 22 in the default domain, and further operators in the domain ``lite``.
+"""The opset: ONNX's operators of opset 22 and those of decoders from opsets 23 and 24 in the default domain, and
+further operators in the domain ``lite``.
 
 The module of an operator's family declares all of it: signature, type and shape inference with symbols,
 and NumPy reference. Modules of families are imported when the first look-up needs them.
@@ -70,6 +71,10 @@ _FAMILIES = (
     "recurrent",
     "search",
     "window",
+    "rms_normalization",
+    "rotary",
+    "attention",
+    "cache_update",
 )
 
 

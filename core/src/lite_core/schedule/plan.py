@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from lite_core.backend import Buffer, Interval, Memory, Options, Partition, ViewsMemory
 from lite_core.deadline import check_time
 from lite_core.errors import InputError
+from lite_core.in_place import is_cache
 from lite_core.ir import Array, Graph, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.arena import plan_arena
@@ -81,6 +83,9 @@ class Plan:
         self.steps, on_host = _link(graph, compiled)
         self.arenas = _allocate(self.steps, set(on_host.values()))
         self._inputs = list(graph.inputs)
+        #: For each output that may be in the memory of an input, the name of the input.
+        self.in_place = _updated_in_place(graph, self.steps)
+        self._caches = set(self.in_place.values())
         produced = {value for step in self.steps for value in step.writes}
         #: For each graph output: the value, its copy in main memory (None for a constant), and True if the caller may
         #: get the storage without a copy. Graph inputs are copied, and so are values that are listed twice.
@@ -94,6 +99,12 @@ class Plan:
         """Each partition with the label of its device, in run order."""
         return [(c.part, c.label) for c in self.compiled]
 
+    @property
+    def computes(self) -> list[str]:
+        """One line for each partition whose backend says which types it computes in."""
+        steps = [step for step in self.steps if isinstance(step, PartitionStep) and step.computes]
+        return [f"{step.part.name}: {len(step.part.graph.nodes)} node(s) in {step.computes}" for step in steps]
+
     def run(
         self,
         inputs: Sequence[Array],
@@ -106,7 +117,7 @@ class Plan:
         Args:
             inputs: an array for each graph input, in order, of the signature's types.
             out: arrays to write outputs into, by name; other outputs are newly allocated. These arrays must not share
-                memory with inputs or with each other.
+                memory with each other, or with inputs unless :attr:`in_place` allows it.
             profile: receives the time of each partition, copy and kernel.
             observer: receives the results of each kernel; a profile then has only the times of kernels.
 
@@ -128,7 +139,17 @@ class Plan:
         return lambda: self._run(Run(buffers.copy(), out))
 
     def _buffers(self, inputs: Sequence[Array]) -> dict[Value, Buffer]:
-        return {v: Buffer(v.type, _HOST, read_only(array)) for v, array in zip(self._inputs, inputs)}
+        return {
+            v: Buffer(v.type, _HOST, read_only(array if self._takes(v, array) else np.ascontiguousarray(array)))
+            for v, array in zip(self._inputs, inputs)
+        }
+
+    def takes(self, inputs: Sequence[Array]) -> bool:
+        """Return True if the arrays are read where they are, and not copied because they are not contiguous."""
+        return all(map(self._takes, self._inputs, inputs))
+
+    def _takes(self, value: Value, array: Array) -> bool:
+        return array.flags.c_contiguous or (value.name in self._caches and is_cache(array))
 
     def _run(self, run: Run) -> list[Array]:
         run.blocks = [self._pool.take(memory, size) for memory, size in self.arenas]
@@ -233,6 +254,15 @@ def _allocate(steps: Sequence[Step], outputs: set[Value]) -> list[tuple[Memory, 
         if in_space:
             arenas.append((in_space[0][0].memory, max(plan.size, 1)))  # empty tensors need an arena, too
     return arenas
+
+
+def _updated_in_place(graph: Graph, steps: Sequence[Step]) -> dict[str, str]:
+    """Return the outputs that may be in the memory of an input: only the step that computes them reads the input."""
+    reads = Counter([value for step in steps for value in step.reads] + graph.outputs)
+    pairs = [(step.reads[i], step.writes[o]) for step in steps for o, i in step.in_place.items()]
+    results = Counter(graph.outputs)
+    inputs = set(graph.inputs)
+    return {new.name: old.name for old, new in pairs if old in inputs and reads[old] == 1 and results[new] == 1}
 
 
 def _last_reads(steps: Sequence[Step]) -> dict[Value, int]:

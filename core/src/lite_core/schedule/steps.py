@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 from lite_core.backend import Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
 from lite_core.errors import ExecutionError, LiteError
+from lite_core.in_place import UpdatesInPlace
 from lite_core.ir import Array, TensorType, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.scratch import ScratchBlock
 from lite_core.memory.sharing import can_share, is_shareable, new_array
 from lite_core.observing import Observable, Observed, Observer, observed_buffers
+from lite_core.reports import StatesPrecision
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.profile import CopyTime, RunProfile
@@ -71,6 +73,8 @@ class Step(ABC):
         self.memory = memory
         #: The results that are in arenas, and the scratch memory if it needs some; the plan sets both.
         self.allocations: dict[Value, Allocation] = {}
+        #: See :class:`~lite_core.in_place.UpdatesInPlace`.
+        self.in_place: Mapping[int, int] = {}
         self.scratch: Allocation | None = None
 
     @abstractmethod
@@ -101,8 +105,15 @@ class PartitionStep(Step):
         self.scratch_bytes = compiled.executable.scratch_bytes
         self._copied: frozenset[Value] = frozenset()
         self._executable = compiled.executable
+        if isinstance(compiled.executable, UpdatesInPlace) and compiled.memory.space == HostMemory.space:
+            self.in_place = compiled.executable.in_place
         # A result whose shape depends on data is allocated during the run.
         self._results = [(value, value.type, value.type.is_static) for value in self.writes]
+
+    @property
+    def computes(self) -> str:
+        """The types that the partition computes in, in its backend's words; empty if the backend does not say."""
+        return self._executable.computes if isinstance(self._executable, StatesPrecision) else ""
 
     def mark_copied(self, values: Set[Value]) -> None:
         """Set the values that are copied to other memory: if possible, they are computed directly in main memory."""
@@ -182,7 +193,8 @@ class PartitionStep(Step):
 
     def describe(self) -> str:
         counts = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.part.graph.op_counts().items())
-        return f"run    {self.part.name}: {len(self.part.graph.nodes)} node(s): {counts}"
+        computes = f"; in {self.computes}" if self.computes else ""
+        return f"run    {self.part.name}: {len(self.part.graph.nodes)} node(s): {counts}{computes}"
 
     def __str__(self) -> str:
         return f"backend {self.label!r}, partition {self.part.name!r},"

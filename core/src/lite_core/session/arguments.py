@@ -15,6 +15,7 @@ import numpy as np
 
 from lite_core.checks import require
 from lite_core.errors import GraphError, InputError
+from lite_core.in_place import is_cache, is_same_place
 from lite_core.ir import Array, SymbolicDim, TensorType, Value
 from lite_core.ops.infer import bind_symbols
 
@@ -24,7 +25,7 @@ __all__ = ["check_out", "check_shapes", "overlapping", "ready_arrays", "to_array
 def ready_arrays(wanted: Sequence[tuple[str, np.dtype[Any]]], given: object) -> list[Array] | None:
     """Return the input arrays in order if all can be used unchanged, or None if :func:`to_arrays` must check them.
 
-    The fast path for nearly every call: a dict of contiguous arrays of the right element types. Shapes are not checked.
+    The fast path for nearly every call: a dict of arrays of the right element types. Shapes are not checked.
 
     Args:
         wanted: name and element type of each input.
@@ -37,8 +38,7 @@ def ready_arrays(wanted: Sequence[tuple[str, np.dtype[Any]]], given: object) -> 
         array = given.get(name)
         if type(array) is not np.ndarray or array.dtype is not dtype:
             return None
-        flags = array.flags
-        if not (flags.c_contiguous and flags.aligned):
+        if not array.flags.aligned:
             return None
         arrays.append(array)
     return arrays
@@ -98,8 +98,10 @@ def check_shapes(
     return {v.name: complete[v.name] for v in inputs}  # type: ignore[misc]
 
 
-def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None) -> None:
+def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None, in_place: Mapping[str, str]) -> None:
     """Check the arrays given for outputs: contiguous, writable, of the right type, and not overlapping.
+
+    Those that ``in_place`` names may be caches, see :func:`~lite_core.in_place.is_cache`.
 
     Raises:
         InputError: an array violates one of these.
@@ -110,7 +112,8 @@ def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None
         if expected is None:
             raise InputError(f"out= names {name!r}, the outputs are: {', '.join(outputs)}")
         require(isinstance(array, np.ndarray), f"out[{name!r}]", f"an array of type {expected}", array)
-        if array.dtype != expected.dtype.numpy or not expected.accepts(array.shape) or not array.flags.c_contiguous:
+        is_dense = array.flags.c_contiguous or (name in in_place and is_cache(array))
+        if array.dtype != expected.dtype.numpy or not expected.accepts(array.shape) or not is_dense:
             raise InputError(
                 f"out[{name!r}] must be a contiguous array of type {expected}, is {array.dtype}{list(array.shape)}"
             )
@@ -120,9 +123,17 @@ def check_out(outputs: Mapping[str, TensorType], out: Mapping[str, Array] | None
             raise InputError(f"out[{a!r}] and out[{b!r}] share memory: one would overwrite the other")
 
 
-def overlapping(out: Mapping[str, Array], inputs: Sequence[Array]) -> set[str]:
-    """Return the names of the output arrays that share memory with an input: writing them early would change it."""
-    return {n for n, a in out.items() if any(np.may_share_memory(a, x) for x in inputs)}
+def overlapping(out: Mapping[str, Array], inputs: Mapping[str, Array], in_place: Mapping[str, str]) -> set[str]:
+    """Return the names of the output arrays that share memory with an input: writing them early would change it.
+
+    Outputs in the place of the input that ``in_place`` names for them are left out.
+    """
+
+    def conflicts(name: str, array: Array, source: str, given: Array) -> bool:
+        updates = in_place.get(name) == source and is_same_place(array, given)
+        return not updates and np.may_share_memory(array, given)
+
+    return {n for n, a in out.items() if any(conflicts(n, a, i, x) for i, x in inputs.items())}
 
 
 def _name_problems(inputs: Iterable[Value], given: Mapping[str, Any]) -> list[str]:
@@ -179,7 +190,7 @@ def _converted(name: str, given: Any, expected: TensorType) -> Array:
         array = _exactly_converted(name, array, expected)
     if not expected.accepts(array.shape):
         raise InputError(f"input {name!r} must have shape {_shape_text(expected)}, has {list(array.shape)}")
-    return np.require(array, requirements=("C_CONTIGUOUS", "ALIGNED"))
+    return np.require(array, requirements=("ALIGNED",))
 
 
 def _exactly_converted(name: str, array: Array, expected: TensorType) -> Array:

@@ -122,6 +122,7 @@ class Session:
             by_node.check(self.graph)
             self._placement = place_without_code(file, self.graph, candidates, self._pins, use, self._notes)
         self._latest = self._placement
+        self._latest_plan: Plan | None = None
         self._plans: PlanCache[Plan] = PlanCache(plans)
         #: Makes the plans, and has the options that they are compiled with.
         self.planner = Planner(self._selection, self._pins, self._options, ScratchPool(), self._notes, by_node)
@@ -153,7 +154,9 @@ class Session:
             inputs: an array, or anything NumPy converts to an array, for each input, by name.
             outputs: the values to return, instead of the model's outputs and those of ``taps``: names of values or
                 nodes, or patterns; see :mod:`lite_tools.taps`.
-            out: arrays to write outputs into, by name; contiguous and of the right type.
+            out: arrays to write outputs into, by name; contiguous and of the right type. An array for a cache may be
+                in the place of the past cache among the inputs: then only new positions are written, if the device
+                can do that.
             profile: receives the time of each partition and kernel; ``True`` creates a profile, available as
                 :attr:`last_profile`.
             timeout: seconds after which the run stops. This is tested before each step of the plan and each iteration
@@ -212,7 +215,7 @@ class Session:
 
         Args:
             inputs: arrays that the caller writes before each run.
-            outputs: arrays that receive the outputs; if omitted, allocated by a first run.
+            outputs: arrays that receive the outputs; if omitted, allocated by a first run. See ``out`` of :meth:`run`.
         """
         for name, given in (("inputs", inputs), ("outputs", {} if outputs is None else outputs)):
             require(isinstance(given, Mapping), name, "a mapping of names to arrays", given)
@@ -250,6 +253,11 @@ class Session:
         return tuple(shortfalls(self._latest, self.planner.precision))
 
     @property
+    def computes(self) -> tuple[str, ...]:
+        """One line for each partition of the most recent plan whose backend says which types it computes in."""
+        return () if self._latest_plan is None else tuple(self._latest_plan.computes)
+
+    @property
     def plan_statistics(self) -> PlanStatistics:
         """Hits, misses and evictions of the plan cache."""
         return self._plans.statistics
@@ -264,12 +272,16 @@ class Session:
         return Counter(a.device for a in self.assignment())
 
     def describe(self) -> str:
-        """Return a description: inputs, outputs, the number of nodes on each device, and the reasons of refusals."""
+        """Return a description: inputs, outputs, the number of nodes on each device, and the reasons of refusals.
+
+        After the first plan it also has the types that each partition computes in; see :attr:`computes`.
+        """
         source = f", from {self.file.path}" if self.file else ""
         lines = [f"model {self.graph.name}: {len(self.graph.nodes)} nodes{source}"]
         lines += [f"  input  {name}: {type_}" for name, type_ in self.inputs.items()]
         lines += [f"  output {name}: {type_}" for name, type_ in self.outputs.items()]
         lines += [f"  {count} node(s) on {label}" for label, count in self._counts().items()]
+        lines += [f"  {line}" for line in self.computes]
         refused = Counter((a.device, label, why) for a in self.assignment() for label, why in a.refusals)
         lines += [f"  {n} node(s) on {device}, not {label}: {why}" for (device, label, why), n in refused.items()]
         lines += [f"  {line}" for line in self.selection_log]
@@ -300,16 +312,16 @@ class Session:
     ) -> dict[str, Array]:
         """Run with given arrays for outputs, a profile or an observer.
 
-        An array for an output that shares memory with an input is written last.
+        An array for an output that shares memory with an input is written last, unless the plan updates it in place.
         """
         recorded = RunProfile() if profile is True else profile or None
         if recorded is not None:
             require(isinstance(recorded, RunProfile), "profile", "a RunProfile, True or None", recorded)
             recorded.clear()
         start = time.perf_counter()
-        check_out(self.outputs, out)
+        check_out(self.outputs, out, plan.in_place)
         out = out or {}
-        late = overlapping(out, arrays)
+        late = overlapping(out, dict(zip(self.inputs, arrays)), plan.in_place)
         direct = {name: array for name, array in out.items() if name not in late}
         outputs = dict(zip(self._output_names, plan.run(arrays, direct, recorded, observer)))
         for name in late:
@@ -323,9 +335,10 @@ class Session:
         """Return a function that runs on arrays of an earlier run without checks; None if some must be copied."""
         arrays = ready_arrays(self._wanted, inputs)
         plan = None if arrays is None else self._plans.find(tuple([array.shape for array in arrays]))
-        if arrays is None or plan is None or len(outputs) < len(self.outputs) or overlapping(outputs, arrays):
+        if arrays is None or plan is None or len(outputs) < len(self.outputs) or not plan.takes(arrays):
             return None
-        return None if self._has_taps else plan.bound(arrays, outputs)
+        late = overlapping(outputs, dict(zip(self.inputs, arrays)), plan.in_place)
+        return None if self._has_taps or late else plan.bound(arrays, outputs)
 
     def _make_plan(self, signature: Signature) -> Plan:
         start, known = time.perf_counter(), len(self._notes)
@@ -337,7 +350,7 @@ class Session:
             notes = [note for note in dict.fromkeys(self._notes) if error.reason not in note]
             raise CompileError(error.placed, "; ".join([error.reason, *notes, *advice])) from error
         self._notes += advice if len(self._notes) > known else ()
-        self._latest = plan.placement
+        self._latest, self._latest_plan = plan.placement, plan
         logger.debug("planned for %s in %.1f ms\n%s", list(signature), (time.perf_counter() - start) * 1e3, plan)
         return plan
 

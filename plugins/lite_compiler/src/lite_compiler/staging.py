@@ -26,6 +26,7 @@ from lite_core.memory.scratch import ScratchPool
 from lite_core.observing import Observable, Observer, observed_arrays, observed_buffers
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import infer_graph
+from lite_core.reports import StatesPrecision
 from lite_core.schedule.partition import cut
 
 __all__ = ["Compile", "FindDataDependent", "HostExecutable", "StagedExecutable", "can_compile_whole"]
@@ -52,7 +53,7 @@ def can_compile_whole(graph: Graph, data_dependent_nodes: FindDataDependent = la
     return all(v.type.is_static for v in graph.defined()) and not data_dependent_nodes(graph)
 
 
-class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse, Observable):
+class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse, StatesPrecision, Observable):
     """An executable that runs a graph in stages. Thread-safe.
 
     A stage contains the nodes that can be compiled once the shapes of the graph's inputs are known. The nodes that
@@ -128,6 +129,12 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse, Observable):
             note for _, executable in self._latest if isinstance(executable, HasNotes) for note in executable.notes
         )
         return tuple(dict.fromkeys(("compiled in stages: shapes depend on data", *notes)))
+
+    @property
+    def computes(self) -> str:
+        """The types that the stages that ran last compute in; empty before the first run."""
+        said = (executable.computes for _, executable in self._latest if isinstance(executable, StatesPrecision))
+        return "; ".join(dict.fromkeys(filter(None, said)))
 
     def memory_use(self) -> MemoryUse:
         """Return the total memory use of the stages that ran last."""

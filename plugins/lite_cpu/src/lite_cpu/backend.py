@@ -106,7 +106,9 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
 
         values = [v for v in (*node.used(), *node.outputs) if v is not None]
         narrow = next((v.dtype for v in values if v.dtype.is_narrow), None)
-        if narrow is not None:
+        # Nibbles are only widened: constants in a product of their own, others as 8-bit integers.
+        is_widened = node.qualified_op == "DequantizeLinear" and narrow in (DType.INT4, DType.UINT4)
+        if narrow is not None and not is_widened:
             return No(f"it has no kernels for {narrow}")
         if not self.machine_of(device).half and any(v.dtype is DType.FLOAT16 for v in values):
             return No("the processor has no instruction that converts float16")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lite_compiler.chains import Apply
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Val
-from lite_cpu.scalar_ops import cost, emit_operator
+from lite_cpu.scalar_ops import cost, emit_operator, emit_quantized_and_dequantized
 
 __all__ = ["Chain", "Operand"]
 
@@ -27,11 +27,13 @@ class Operand(NamedTuple):
         dtype: its element type.
         spread: one element serves all lanes of a vector (stride 0 in the innermost dimension).
         constant: the value of every element, which is then part of the code instead of being loaded.
+        single: it has one element, which kernels load once for many vectors.
     """
 
     dtype: DType
     spread: bool = False
     constant: float | None = None
+    single: bool = False
 
 
 class Chain(NamedTuple):
@@ -78,9 +80,24 @@ class Chain(NamedTuple):
             value = load(i, operand) if fixed is None else k.constant(fixed, operand.dtype, start.lanes)
             values.append(_widen_half(value))
         for step in self.steps:
-            arguments: Sequence[Val | None] = [None if i is None else values[i] for i in step.inputs]
-            values.append(emit_operator(k, step.op, arguments, dict(step.attributes), step.output))
+            quantized = self._quantized_for(step)
+            arguments: Sequence[Val | None] = [None if i is None else values[i] for i in (quantized or step).inputs]
+            if quantized is None:
+                values.append(emit_operator(k, step.op, arguments, dict(step.attributes), step.output))
+            else:
+                scale = values[step.inputs[1]]  # type: ignore[index]  # it is not left out
+                values.append(emit_quantized_and_dequantized(k, arguments, quantized.output, scale))
         return values[-1]
+
+    def _quantized_for(self, step: Apply) -> Apply | None:
+        """Return the QuantizeLinear of this chain whose result ``step`` dequantizes with the same zero point."""
+        before = 1 + len(self.operands)
+        source = step.inputs[0]
+        if step.op != "DequantizeLinear" or source is None or source < before:
+            return None
+        quantized = self.steps[source - before]
+        same_zero = [*quantized.inputs, None, None][2] == [*step.inputs, None][2]
+        return quantized if quantized.op == "QuantizeLinear" and same_zero else None
 
 
 def _widen_half(value: Val) -> Val:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:
     from lite_cpu.machine_code.ir_module import ir
 
-__all__ = ["Cursor", "Emitter", "Number", "Pointer", "Pointers", "Val", "Variable"]
+__all__ = ["Cursor", "Emitter", "Number", "Pointer", "Pointers", "Val", "Variable", "bfloats"]
 
 I1, I8, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 PTR = ir.PointerType()
@@ -45,8 +45,23 @@ _TYPES: dict[DType, ir.Type] = {
     DType.FLOAT32: ir.FloatType(),
     DType.FLOAT64: ir.DoubleType(),
     **{DType(f"{s}int{n}"): ir.IntType(n) for s in ("", "u") for n in (8, 16, 32, 64)},
+    # A byte, of which the lower four bits count; loaded as 8-bit integers, and never stored.
+    DType.INT4: I8,
+    DType.UINT4: I8,
 }
 Number = Union["Val", int, float]
+
+
+@functools.cache
+def bfloats(count: int) -> ir.Type:
+    """Return LLVM's type ``bfloat``, which llvmlite lacks, or of a vector of them: the type that instructions need."""
+
+    # Defined late: without a compiler there are no types to inherit from.
+    class BFloat(ir.Type):  # type: ignore[misc]  # llvmlite is not typed
+        def _to_string(self) -> str:
+            return "bfloat"
+
+    return ir.VectorType(BFloat(), count) if count > 1 else BFloat()
 
 
 @functools.cache  # a type's text is made once for each object
@@ -257,6 +272,9 @@ class Pointer:
             alignment, zero = ir.Constant(I32, stored.itemsize), ir.Constant(type_, None)
             value = self.k.intrinsic(name, type_, [self.ir, alignment, mask.ir, zero])
         loaded = Val(self.k, value, stored, lanes)
+        if self.dtype in (DType.INT4, DType.UINT4):
+            wide = DType.INT8 if self.dtype is DType.INT4 else DType.UINT8
+            return (Val(self.k, value, wide, lanes) << 4) >> 4
         return loaded.ne(0) if self.dtype is DType.BOOL else loaded
 
     def store(self, value: Number, mask: Val | None = None) -> None:
@@ -483,6 +501,10 @@ class Emitter:
         """Make all earlier stores visible to other threads before any later one."""
         self.b.fence("seq_cst")
 
+    def address(self, pointer: Pointer) -> Val:
+        """Return an address as an int64."""
+        return Val(self, self.b.ptrtoint(pointer.ir, I64), DType.INT64)
+
     def choose(self, condition: Val, yes: Pointer, no: Pointer) -> Pointer:
         """Select one of two addresses without a branch."""
         return Pointer(self, self.b.select(condition.ir, yes.ir, no.ir), yes.dtype)
@@ -544,10 +566,22 @@ class Emitter:
                 pointer.cast(copy.dtype)[i].store(copy[i].load())
 
     def _has_masks(self, dtype: DType) -> bool:
-        """Return True if loads and stores can be masked: AVX-512 also masks small integers, AVX2 only 4 or 8 bytes."""
-        if dtype.itemsize < 4 and not (dtype.is_integer and self.machine.vector_bytes == 64):
+        """Return True if loads and stores can be masked: AVX-512 also masks 1 and 2 bytes, AVX2 only 4 or 8."""
+        if dtype.itemsize < 4 and (dtype is DType.BOOL or self.machine.vector_bytes < 64):
             return False
         return self.machine.masks
+
+    def stack_bytes(self, count: int, alignment: int) -> Pointer:
+        """Allocate bytes on the stack of the kernel, at a multiple of ``alignment``."""
+        with self.b.goto_entry_block():
+            slot = self.b.alloca(ir.ArrayType(I8, count))
+        slot.align = alignment
+        slot.type = PTR  # llvmlite still uses typed pointers for alloca
+        return Pointer(self, slot, DType.UINT8)
+
+    def stack(self, dtype: DType, lanes: int) -> Pointer:
+        """Allocate memory for a vector on the stack."""
+        return self._stack(dtype, lanes).cast(dtype)
 
     def _stack(self, dtype: DType, lanes: int) -> Pointer:
         """Allocate memory for a vector on the stack, typed as integers."""
@@ -557,7 +591,13 @@ class Emitter:
         return Pointer(self, slot, _stored(dtype))
 
     def round_to_bfloat16(self, x: Val) -> Val:
-        """Convert float32 to bfloat16, rounding to nearest even; NaN stays NaN."""
+        """Convert float32 to bfloat16, rounding to nearest even; NaN stays NaN.
+
+        The instruction of x86 (VCVTNEPS2BF16) gives zero for magnitudes below 2**-126, and so does this method there.
+        """
+        if self.machine.bf16_dot:  # such processors convert by an instruction, too
+            narrow = self.b.bitcast(self.b.fptrunc(x.ir, bfloats(x.lanes)), _type(DType.BFLOAT16, x.lanes))
+            return Val(self, narrow, DType.BFLOAT16, x.lanes)
         bits = x.bits(DType.UINT32)
         rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
         quiet = (bits >> 16) | 0x40

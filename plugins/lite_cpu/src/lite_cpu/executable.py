@@ -22,7 +22,9 @@ from lite_core.backend import (
     SavesState,
 )
 from lite_core.errors import ExecutionError
+from lite_core.in_place import UpdatesInPlace
 from lite_core.observing import Observable, Observer
+from lite_core.reports import StatesPrecision
 from lite_cpu.runtime import ALIGNMENT, Program
 
 if TYPE_CHECKING:
@@ -86,6 +88,8 @@ class CompiledProgram(NamedTuple):
         segments: returns its segments, for observers.
         tuned: the choices that were measured.
         kernels: its kernels, and those that make its weights; none if it was restored.
+        computes: returns the types that it computes in, in words.
+        in_place: for each output that may be in the memory of an input, the input, by their numbers.
     """
 
     program: Program
@@ -97,10 +101,20 @@ class CompiledProgram(NamedTuple):
     segments: Callable[[], Sequence[Segment]]
     tuned: Tuned = Tuned()
     kernels: frozenset[Kernel] = frozenset()
+    computes: Callable[[], str] = str
+    in_place: Mapping[int, int] = {}
 
 
 class CpuExecutable(
-    Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead, Observable
+    Executable,
+    ProfilesKernels,
+    HasNotes,
+    ReportsMemoryUse,
+    SavesState,
+    ListsConstantsRead,
+    StatesPrecision,
+    UpdatesInPlace,
+    Observable,
 ):
     """An executable that runs a compiled program; runs share no state, so several threads may use it at once.
 
@@ -122,14 +136,27 @@ class CpuExecutable(
         self._segments = compiled.segments
         self._observed: ObservedProgram | None = None
         self._notes = compiled.tuned.notes
+        self._computes = compiled.computes
+        self._in_place = compiled.in_place
+        self._caches = frozenset(compiled.in_place.values())
         size = self._program.scratch_bytes(threads)
         #: Includes the bytes that are skipped to align the arena.
         self.scratch_bytes = size + ALIGNMENT if size else 0
 
     @property
+    def in_place(self) -> Mapping[int, int]:
+        """See :class:`~lite_core.in_place.UpdatesInPlace`."""
+        return self._in_place
+
+    @property
     def notes(self) -> Sequence[str]:
         """The number of choices that tournaments decided, if any."""
         return self._notes
+
+    @property
+    def computes(self) -> str:
+        """The types that the program computes in, with the number of products that have another type than the rest."""
+        return self._computes()
 
     def save(self) -> Pieces:
         """Return the program, its kernels and the packed weights as pieces for :meth:`CpuBackend.restore`."""
@@ -163,18 +190,26 @@ class CpuExecutable(
             ExecutionError: a kernel found data that its operator does not allow, such as an index out of range.
         """
         # NOTE: this list keeps copies of non-contiguous inputs alive until the run is over.
-        sources = [b.data if b.data.flags.c_contiguous else np.ascontiguousarray(b.data) for b in inputs]
+        sources = [
+            b.data if b.data.flags.c_contiguous or i in self._caches else np.ascontiguousarray(b.data)
+            for i, b in enumerate(inputs)
+        ]
         arena = 0 if scratch is None else -(-address_of(scratch.data) // ALIGNMENT) * ALIGNMENT
         addresses = [arena, 0, *map(address_of, sources), *[address_of(b.data) for b in outputs]]
-        if not self._faults:
+        if not self._faults and not self.in_place:
             self._program.run(addresses, self._threads, times)
             return
-        fault = np.zeros(2, np.int64)
-        self._program.run([*addresses, address_of(fault)], self._threads, times)
-        self._check(fault)
+        record = self._record(sources, [b.data for b in outputs])
+        self._program.run([*addresses, address_of(record)], self._threads, times)
+        self._check(record)
+
+    def _record(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
+        """Return what a run has besides its arguments: an empty fault, and the strides of its caches in elements."""
+        pairs = [array for o, i in self.in_place.items() for array in (outputs[o], inputs[i])]
+        return np.array([0, 0, *(n // a.itemsize for a in pairs for n in a.strides[:2])], np.int64)
 
     def _check(self, fault: Array) -> None:
-        number, found = fault.tolist()
+        number, found = fault[:2].tolist()
         if number:
             raise ExecutionError(self._faults[number - 1].replace("{}", str(found)))
 
@@ -189,13 +224,17 @@ class CpuExecutable(
         if self._observed is None:
             steps = [StepSummary(step.kernel, step.nodes, step.flops) for step in self._steps]
             self._observed = ObservedProgram(self._program, steps, self._segments())
-        sources, results = [np.ascontiguousarray(b.data) for b in inputs], [b.data for b in outputs]
-        fault = np.zeros(2, np.int64)
+        sources = [np.ascontiguousarray(b.data) for b in inputs]
+        results = [b.data if b.data.flags.c_contiguous else np.empty(b.data.shape, b.data.dtype) for b in outputs]
+        record = self._record(sources, results)
         block = np.empty(0, np.uint8) if scratch is None else scratch.data
         start = -(-address_of(block) // ALIGNMENT) * ALIGNMENT
         memories = [block[start - address_of(block) :], *results]
-        addresses = [start, 0, *map(address_of, (*sources, *results, fault))]
-        self._observed.run(addresses, memories, self._threads, lambda: self._check(fault), observer)
+        addresses = [start, 0, *map(address_of, (*sources, *results, record))]
+        self._observed.run(addresses, memories, self._threads, lambda: self._check(record), observer)
+        for buffer, result in zip(outputs, results):
+            if buffer.data is not result:
+                np.copyto(buffer.data, result)
 
     def run_profiled(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
@@ -256,8 +295,11 @@ def address_of(array: Array) -> int:
     An input is a read-only view, usually of a writable array: if both are contiguous and of one size, they begin at the
     same address.
     """
-    source = array if array.flags.writeable else array.base
-    if source is array or (type(source) is np.ndarray and source.nbytes == array.nbytes):
+    flags = array.flags
+    source = array if flags.writeable else array.base
+    if not flags.c_contiguous:  # a cache
+        pass
+    elif source is array or (type(source) is np.ndarray and source.nbytes == array.nbytes):
         try:
             return addressof(_FIRST_BYTE(source))
         except (TypeError, ValueError):  # it is read-only or empty, or its element type is unknown to buffers

@@ -34,6 +34,11 @@ class Machine:
             single load serves several of them (NEON's multiplication by element).
         dot_product: one instruction multiplies and adds four 8-bit pairs (VNNI, SDOT).
         matrix_product: one instruction multiplies 2 x 8 by 8 x 2 bytes with sign (SMMLA).
+        bf16_dot: one instruction multiplies two pairs of bfloat16 and adds both products to a float32 (VDPBF16PS,
+            BFDOT).
+        bf16_matrix: one instruction multiplies 2 x 4 by 4 x 2 bfloat16 and adds the products to float32 (BFMMLA).
+        matrix_tiles: it multiplies matrices of bytes and of bfloat16 in registers of 16 rows of 64 bytes (AMX). Without
+            ``+amx-tile`` among the features they are emulated, which is for tests.
         half: one instruction converts float16 to float32.
         l1_bytes: size of one core's first-level data cache, in bytes.
         l2_bytes: size of one core's second-level cache, in bytes.
@@ -54,6 +59,9 @@ class Machine:
     multiply_by_lane: bool = False
     dot_product: bool = False
     matrix_product: bool = False
+    bf16_dot: bool = False
+    bf16_matrix: bool = False
+    matrix_tiles: bool = False
     half: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10

@@ -33,6 +33,7 @@ class OnnxFormat(WritesModels):
         lengths: Mapping[str, int | None] | None = None,
         constants: Mapping[str, ArrayLike] | None = None,
         shapes: Mapping[str, Sequence[int]] | None = None,
+        fixed_caches: bool = False,
     ) -> Graph:
         """Read a model.
 
@@ -41,12 +42,14 @@ class OnnxFormat(WritesModels):
             lengths: the number of tensors in each input that is a sequence; None for an empty optional.
             constants: elements of inputs that become constants.
             shapes: sizes of dimensions that the model leaves open.
+            fixed_caches: True if the present caches of GroupQueryAttention are the past ones, written in place, in a
+                model that declares different lengths for them.
 
         Raises:
             ModelFormatError: the file is damaged, or tensors that it keeps in other files cannot be read.
             UnsupportedOperatorError: operators that cannot be lowered; all are listed.
         """
-        return read(path, lengths=lengths, constants=constants, shapes=shapes)
+        return read(path, lengths=lengths, constants=constants, shapes=shapes, fixed_caches=fixed_caches)
 
     def write(self, graph: Graph, path: Path, **options: Any) -> None:
         """Write a graph read from any format as an ONNX model; the options are those of :func:`lite_onnx.write`.

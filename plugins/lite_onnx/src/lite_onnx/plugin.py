@@ -8,6 +8,7 @@ from lite_core.plugins import hookimpl
 
 if TYPE_CHECKING:
     from lite_onnx.format import OnnxFormat
+    from lite_onnx.passes import DecoderFusion
 
 LITE_API_VERSION = 1
 
@@ -17,3 +18,10 @@ def lite_formats() -> list[OnnxFormat]:
     from lite_onnx.format import OnnxFormat
 
     return [OnnxFormat()]
+
+
+@hookimpl
+def lite_passes() -> list[DecoderFusion]:
+    from lite_onnx.passes import DecoderFusion
+
+    return [DecoderFusion()]

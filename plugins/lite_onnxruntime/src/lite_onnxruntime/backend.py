@@ -14,7 +14,7 @@ from lite_onnxruntime.executable import OnnxRuntimeExecutable, open_session
 from lite_onnxruntime.forkable import ForkableSession, import_onnxruntime
 from lite_onnxruntime.onnx_models import onnx_model
 from lite_onnxruntime.refusals import refusal
-from lite_onnxruntime.single_node import single_node
+from lite_onnxruntime.single_node import single_node, without_sizes
 
 __all__ = ["OnnxRuntimeBackend"]
 
@@ -66,16 +66,25 @@ class OnnxRuntimeBackend:
         return No(reason) if reason else Yes()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        def open() -> Any:
-            return open_session(onnx_model(part.graph), options.threads, fuse=not _has_doubles(part.graph))
-
         try:
-            session = ForkableSession(open)
+            session = ForkableSession(lambda: _open(part.graph, options.threads))
         except LiteError:
             raise
         except Exception as error:  # ONNX Runtime raises a dozen types without a common base class
             raise ExecutionError(f"backend 'onnxruntime' cannot compile {part.name!r}: {_first_line(error)}") from error
         return OnnxRuntimeExecutable(session, part.graph)
+
+
+def _open(graph: Graph, threads: int) -> Any:
+    """Open an ONNX Runtime session for a graph; for errors see :func:`open_session`."""
+    fuse = not _has_doubles(graph)
+    try:
+        return open_session(onnx_model(graph), threads, fuse=fuse)
+    except Exception:  # ONNX Runtime raises a dozen types without a common base class
+        if not any(node.op == "If" for scope in graph.walk() for node in scope.nodes):
+            raise
+        # ONNX Runtime also checks branches that are never run with these sizes, where a Squeeze of 2 elements may be.
+        return open_session(onnx_model(without_sizes(graph)), threads, fuse=fuse)
 
 
 def _has_doubles(graph: Graph) -> bool:

@@ -49,6 +49,8 @@ def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # Spinning threads would take processor time from the other backends of a session.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # By default, a product with weights that are dequantized rounds its left operand to 8 bits.
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     return onnxruntime.InferenceSession(
         model, options, providers=["CPUExecutionProvider"], disabled_optimizers=_WRONG_FUSIONS
     )

@@ -1,10 +1,10 @@
-"""Graphs of single nodes, which are equal for nodes that ONNX Runtime supports equally."""
+"""Graphs without sizes: of single nodes, equal for nodes that ONNX Runtime supports equally, and of partitions."""
 
 from __future__ import annotations
 
 from lite_core.ir import Graph, Node, TensorType, Value, fresh_dim
 
-__all__ = ["single_node"]
+__all__ = ["single_node", "without_sizes"]
 
 
 def single_node(node: Node) -> Graph:
@@ -26,6 +26,14 @@ def single_node(node: Node) -> Graph:
     graph = Graph("one node", inputs=inputs.values(), nodes=[copy], outputs=[v for v in outputs if v is not None])
     graph.replace_uses(inputs)
     return graph
+
+
+def without_sizes(graph: Graph) -> Graph:
+    """Return a copy of a graph that takes inputs of any size."""
+    copy = graph.copy()
+    for value in copy.inputs:
+        value.type = _rank_only(value.type)
+    return copy
 
 
 def _rank_only(type: TensorType) -> TensorType:

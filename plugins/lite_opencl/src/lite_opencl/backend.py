@@ -53,7 +53,7 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
         return [describe(device, self.name, index) for index, device in enumerate(found)]
 
     def supports(self, node: Node, device: Device) -> Yes | No:
-        from lite_opencl.lowering.registry import find_lowering
+        from lite_opencl.lowering.registry import refusal
 
         values = [v for v in (*node.used(), *node.outputs) if v is not None]
         if any(v.dtype is DType.FLOAT64 for v in values) and not self._device(device).double:
@@ -61,8 +61,8 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
         narrow = next((v.dtype for v in values if v.dtype.is_narrow), None)
         if narrow is not None:
             return No(f"it has no kernels for {narrow}")
-        function, reason = find_lowering(node)
-        return No(reason) if function is None else Yes()
+        reason = refusal(node)
+        return Yes() if reason is None else No(reason)
 
     def memory(self, device: Device) -> Memory:
         return self._runtime(device).memory
@@ -93,14 +93,15 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
         """Return an executable from its saved state, without lowering, packing or building from source."""
         from lite_opencl.compiled.executable import OpenClExecutable
         from lite_opencl.compiled.saved import restore
-        from lite_opencl.lowering.half import unsupported_precision
+        from lite_opencl.lowering.half import computed_types, unsupported_precision
 
         runtime = self._runtime(device)
         restored = restore(pieces, part.graph, runtime, options)
         if isinstance(restored, Stale):
             return restored
         notes = [f"programs: {len(restored.programs)} from the model's file"]
-        return OpenClExecutable(restored, runtime, [*notes, *unsupported_precision(options, runtime.found)])
+        notes += unsupported_precision(options, runtime.found)
+        return OpenClExecutable(restored, runtime, notes, computed_types(options, runtime.found))
 
     def stack(self, device: Device) -> Mapping[str, str]:
         """Return the platform, which for PoCL names its LLVM, the device's version, its driver, and pyopencl."""

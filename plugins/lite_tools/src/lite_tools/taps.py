@@ -38,7 +38,7 @@ from lite_core.schedule.planner import Planner
 from lite_core.session.session import STORED_TAPS, Taps
 from lite_tools.apart import plan_apart
 
-__all__ = ["Tap", "TappedRuns", "print_tap", "tapped_runs"]
+__all__ = ["Tap", "TappedRuns", "matches_node", "names_of", "print_tap", "tapped_runs"]
 
 Array = np.ndarray[Any, Any]
 #: Runs a plan with an observer, and returns the outputs of the model by name.
@@ -158,13 +158,13 @@ class TappedRuns:
         found: dict[str, None] = {}
         for pattern in patterns:
             bare = pattern.removeprefix("before:")
-            nodes = [node for node in self._nodes if _matches_node(bare, node)]
+            nodes = [node for node in self._nodes if matches_node(bare, node)]
             names = [name for name in self._names if bare == pattern and _matches(bare, name)]
             ends = [value for node in nodes for value in (node.outputs if bare == pattern else node.inputs)]
             names += [value.name for value in ends if value is not None and value.name in self._names]
             if not names:
                 problem = f"{argument} names {pattern!r}, but no value or node of the optimized graph has"
-                names = [*self._names, *(name for node in self._nodes for name in _names_of(node))]
+                names = [*self._names, *(name for node in self._nodes for name in names_of(node))]
                 raise unknown_name(problem, bare, [*dict.fromkeys(names)])
             found.update(dict.fromkeys(names))
         return [*found]
@@ -174,14 +174,16 @@ def _has_names(given: object) -> bool:
     return isinstance(given, (Mapping, Sequence)) and not isinstance(given, str) and {type(n) for n in given} <= {str}
 
 
-def _names_of(node: Node) -> tuple[str, ...]:
+def names_of(node: Node) -> tuple[str, ...]:
+    """Return the name of a node, and its name in the model that was read."""
     return (node.name, node.origin.name) if node.origin else (node.name,)
 
 
-def _matches_node(pattern: str, node: Node) -> bool:
+def matches_node(pattern: str, node: Node) -> bool:
+    """Return True if a pattern names a node, its name in the model that was read, or, after ``op:``, its operator."""
     if pattern.startswith("op:"):
         return _matches(pattern.removeprefix("op:"), node.qualified_op)
-    return any(_matches(pattern, name) for name in _names_of(node))
+    return any(_matches(pattern, name) for name in names_of(node))
 
 
 def _matches(pattern: str, name: str) -> bool:

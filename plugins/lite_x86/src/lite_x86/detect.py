@@ -21,9 +21,11 @@ from typing import NamedTuple
 from lite_core.errors import InputError
 from lite_cpu.machine import X86_64_V2, X86_64_V3, X86_64_V4, Machine
 from lite_cpu.system_files import cache_bytes, describe_caches
+from lite_x86 import tile_permission
 
 __all__ = [
     "KNOWN_FEATURES",
+    "TILE_FEATURES",
     "Identity",
     "Processor",
     "cache_bytes",
@@ -35,6 +37,7 @@ __all__ = [
     "missing_features",
     "parse_cpuinfo",
     "parse_identity",
+    "permitted_features",
     "this_machine",
     "this_processor",
     "usable_cores",
@@ -59,15 +62,24 @@ _REQUIRED: Mapping[str, frozenset[str]] = {
 _EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     "v2": {},
     "v3": {"avxvnni": "vnni"},
-    "v4": {"avx512vnni": "vnni", "avx512bf16": "bf16"},
+    "v4": {"avx512vnni": "vnni", "avx512bf16": "bf16", "amx-tile": "amx"},
 }
 
+#: The features of matrix tiles. Kernels use them together or not at all.
+TILE_FEATURES = frozenset({"amx-tile", "amx-int8", "amx-bf16"})
+
+# The features that an extension consists of, if they are several.
+_CONSISTS_OF: Mapping[str, frozenset[str]] = {"amx-tile": TILE_FEATURES}
+
 #: The features that decide which kernels a processor gets.
-KNOWN_FEATURES = frozenset().union(*_REQUIRED.values(), *_EXTENSIONS.values())
+KNOWN_FEATURES = TILE_FEATURES.union(*_REQUIRED.values(), *_EXTENSIONS.values())
 
 # LLVM's names of the features that Linux names differently.
 _LINUX_NAMES: Mapping[str, str] = {
     "abm": "lzcnt",
+    "amx_bf16": "amx-bf16",
+    "amx_int8": "amx-int8",
+    "amx_tile": "amx-tile",
     "avx512_bf16": "avx512bf16",
     "avx512_vnni": "avx512vnni",
     "avx_vnni": "avxvnni",
@@ -138,6 +150,7 @@ def this_processor() -> Processor:
     model, features = parse_cpuinfo(text)
     if not features:
         model, features = _ask_llvm()
+    features = permitted_features(features)
     return Processor(model, features, cache_bytes(_CACHES), clock_hertz(text, _HIGHEST_CLOCK), parse_identity(text))
 
 
@@ -206,8 +219,9 @@ def machine_for(processor: Processor, forced: str = "") -> Machine:
 
     Args:
         processor: the properties of the processor.
-        forced: ``"v2"``, ``"v3"`` or ``"v4"`` to use a lower level; a level that the processor lacks, or that does not
-            exist, is ignored with a warning in the log.
+        forced: ``"v2"``, ``"v3"`` or ``"v4"`` to use a lower level, or a level with some of its extensions, such as
+            ``"v4+vnni"``, to use no others; a level that the processor lacks, or that does not exist, is ignored with a
+            warning in the log.
 
     Raises:
         ValueError: the processor lacks x86-64-v2.
@@ -218,9 +232,11 @@ def machine_for(processor: Processor, forced: str = "") -> Machine:
             f"{processor.model} lacks {', '.join(missing_features('v2', processor.features))} of x86-64-v2"
         )
     level = supported[-1]
-    if forced in supported:
-        level = forced
-    elif forced in _LEVELS:
+    wanted, _, labels = forced.partition("+")
+    if wanted in supported and forced in (f"{wanted}{extra}" for extra in _extension_texts(wanted)):
+        chosen = {f: label for f, label in _EXTENSIONS[wanted].items() if label in labels.split("+") or not labels}
+        return _with_extensions(_LEVELS[wanted], chosen, processor)
+    if forced in _LEVELS:
         absent = ", ".join(missing_features(forced, processor.features))
         logger.warning("LITE_X86_LEVEL=%s is refused, %s lacks %s; %s is used", forced, processor.model, absent, level)
     elif forced:
@@ -240,15 +256,28 @@ def machine_of_level(name: str) -> Machine:
     if name not in levels:
         raise InputError(f"x86 has no level {name!r}; the levels are: {', '.join(levels)}")
     level = levels[name]
-    present = frozenset(feature for feature, label in _EXTENSIONS[level].items() if label in name.split("+")[1:])
+    labels = name.split("+")[1:]
+    present = frozenset().union(*(_parts(feature) for feature, label in _EXTENSIONS[level].items() if label in labels))
     return _with_extensions(_LEVELS[level], _EXTENSIONS[level], Processor(name, present, {}))
 
 
 def features_of(machine: Machine) -> frozenset[str]:
     """Return the features that code for a machine may use, by LLVM's names."""
     level = next(level for level, base in _LEVELS.items() if machine.name.split("+")[0] == base.name)
-    extensions = {feature for feature in _EXTENSIONS[level] if f"+{feature}" in machine.features}
-    return frozenset({*missing_features(level, frozenset()), *extensions})
+    extensions = [_parts(feature) for feature in _EXTENSIONS[level] if f"+{feature}" in machine.features]
+    return frozenset(missing_features(level, frozenset())).union(*extensions)
+
+
+def permitted_features(features: frozenset[str]) -> frozenset[str]:
+    """Return the features that this process may use: matrix tiles need the system's permission, or they are logged."""
+    if features.isdisjoint(TILE_FEATURES) or not (reason := tile_permission.refusal()):
+        return features
+    logger.warning("kernels do without the processor's matrix tiles (AMX): %s", reason)
+    return features - TILE_FEATURES
+
+
+def _parts(extension: str) -> frozenset[str]:
+    return _CONSISTS_OF.get(extension, frozenset({extension}))
 
 
 def _extension_texts(level: str) -> list[str]:
@@ -259,12 +288,15 @@ def _extension_texts(level: str) -> list[str]:
 
 
 def _with_extensions(base: Machine, extensions: Mapping[str, str], processor: Processor) -> Machine:
-    present = {feature: label for feature, label in extensions.items() if feature in processor.features}
+    present = {feature: label for feature, label in extensions.items() if _parts(feature) <= processor.features}
+    features = [part for feature in present for part in (feature, *sorted(_parts(feature) - {feature}))]
     machine = replace(
         base,
         name="+".join([base.name, *present.values()]),
-        features=(*base.features, *(f"+{feature}" for feature in present)),
+        features=(*base.features, *(f"+{feature}" for feature in features)),
         dot_product="vnni" in present.values(),
+        bf16_dot="bf16" in present.values(),
+        matrix_tiles="amx" in present.values(),
     )
     sizes = processor.cache_bytes
     return machine.with_caches(sizes.get(1, base.l1_bytes), sizes.get(2, base.l2_bytes))

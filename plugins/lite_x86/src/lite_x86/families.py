@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from lite_cpu.machine import Machine
 from lite_cpu.tuning import Tuning
-from lite_x86.detect import Identity
+from lite_x86.detect import TILE_FEATURES, Identity
 
 __all__ = ["Family", "family_of", "family_tuning"]
 
@@ -90,8 +90,6 @@ _INTEL: Mapping[int, Family] = {
     **dict.fromkeys((0xBE, 0xAF, 0xB6, 0xDD), _EFFICIENT),  # from Gracemont on
 }
 
-_AMX = "amx_tile", "amx-tile"  # Linux's and LLVM's names
-
 
 def family_of(identity: Identity, features: frozenset[str]) -> Family | None:
     """Return the family of a processor; None if neither its numbers nor its features say more than its level.
@@ -106,7 +104,7 @@ def family_of(identity: Identity, features: frozenset[str]) -> Family | None:
     if identity.vendor == "GenuineIntel" and identity.family == 6 and identity.model in _INTEL:
         return _INTEL[identity.model]
     # Among Intel's processors only those for servers have AMX, and all of them two 512-bit units.
-    if identity.vendor == "GenuineIntel" and not features.isdisjoint(_AMX):
+    if identity.vendor == "GenuineIntel" and not features.isdisjoint(TILE_FEATURES):
         return _TWO_PORTS._replace(name="Intel processors with AMX")
     return None
 

@@ -37,9 +37,19 @@ def cases() -> Iterator[Case]:
 
 def tables() -> list[GraphTable]:
     """Return the tables of graphs of fixed shapes."""
-    from lite_conformance.cases.graphs import blocks, chains, control, integers, not_a_number, sequences, sharing
+    from lite_conformance.cases.graphs import (
+        blocks,
+        chains,
+        control,
+        integers,
+        not_a_number,
+        quantized,
+        sequences,
+        sharing,
+    )
 
-    return [module.graphs for module in (chains, sharing, blocks, sequences, integers, control, not_a_number)]
+    modules = (chains, sharing, blocks, sequences, integers, control, not_a_number, quantized)
+    return [module.graphs for module in modules]
 
 
 def cases_of_graphs(table: Iterable[GraphCase], prefix: str = "") -> Iterator[Case]:

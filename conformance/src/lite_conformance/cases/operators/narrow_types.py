@@ -114,5 +114,13 @@ for _to in _INTEGERS4:
         _dequantize(f"from-{_name},point{_zero}", _exact[_to], scales(0.75), _point, dtypes=["float32"])
     _quantize(f"to-{_name},no-zero-point", _reals, scales(2), output_dtype=_to, dtypes=["uint8"])
     _dequantize(f"from-{_name}", _exact[_to], scales(0.75), dtypes=["float32"])
+    _blocks = np.random.default_rng(4).integers(-8, 8, (4, 6)) + (8 if _to is DType.UINT4 else 0)
+    for _axis, _shape in ((0, (2, 6)), (1, (4, 2))):  # of 2 and 4 elements; the last block along axis 1 is shorter
+        _factors, _points = np.linspace(0.1, 1.2, 2 * max(_shape)).reshape(_shape), np.arange(2 * max(_shape)) % 7
+        _operands = (values(_blocks, _to.value), values(_factors, "float32", constant=True))
+        _zeros = values(_points.reshape(_shape), _to.value, constant=True)
+        for _label, _tensors in (("", _operands), (",points", (*_operands, _zeros))):
+            _dequantize(f"from-{_name},blocks-along-{_axis}{_label}", *_tensors, axis=_axis,
+                        block_size=2 * (_axis + 1), dtypes=["float32"])  # fmt: skip
     _quantize(f"to-{_name},axis1", values([[1.0, 2, 3], [4, 7, 9]], "float32"), scales(1, 0.5, 2),
               values([1, 2, 3], _to.value, constant=True), dtypes=["uint8"])  # fmt: skip

@@ -15,7 +15,10 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
+from lite_cpu.kernels.depth_loops import AddProducts, multiply_add
 from lite_cpu.kernels.packing import Contiguous, Matrix, emit_panels
+from lite_cpu.kernels.packing_pairs import emit_pair_panels
 from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile
 from lite_cpu.machine import Machine
 from lite_cpu.vector_math import exp_of_nonpositive
@@ -80,11 +83,22 @@ class AttentionShape:
     def items(self, item_rows: int) -> int:
         return self.batches * self.heads * -(-self.rows // item_rows)
 
-    def scratch_bytes(self, machine: Machine, score_rows: int) -> int:
-        """Return the size of packed keys, packed values, scores, and one number for each row of scores."""
+    def scratch_bytes(self, machine: Machine, score_rows: int, kernel: Attention) -> int:
+        """Return the size of packed keys, packed values, scores, one number for each row of scores, and wide queries.
+
+        Queries are copied only if the kernel widens them.
+        """
         lanes = machine.lanes()
         tokens, columns = (-(-n // lanes) * lanes for n in (self.tokens, self.columns))
-        return 4 * (self.depth * tokens + self.tokens * columns + score_rows * (tokens + 1))
+        row = tokens + 1 + (self.depth if kernel.widens_queries else 0)
+        keys, values = (-(-n // kernel.group) for n in (self.depth, self.tokens))
+        return 4 * (keys * tokens + values * columns + score_rows * row)
+
+    def reads_pairs(self, keys: Contiguous) -> bool:
+        """Return True if neighbours along the depth of Q and K are pairs; ``keys`` is the contiguous side of K'."""
+        even = [self.depth, self.q_batch, self.q_head, self.q_row]
+        even += [self.k_batch, self.k_head, self.k_token] if keys is Contiguous.DEPTH else []
+        return not any(n % 2 for n in even)
 
     def params(self, item_rows: int, score_rows: int, operands: Sequence[tuple[int, int, int]]) -> list[int]:
         blocks = {"item_rows": item_rows, "score_rows": score_rows}
@@ -96,51 +110,93 @@ class AttentionShape:
 class Attention(Kernel):
     """Attention of all heads.
 
-    Pointers: Q, K, V, C, operands of the scores, operands of C.
+    Pointers: Q, K, V, C, operands of the scores, operands of C. All is computed in float32, or with ``pairs`` from
+    bfloat16 with float32 sums: the exponentials are then rounded to bfloat16, but not their sum.
 
     Attributes:
         scores: chain applied to each element of ``Q * K'`` before the softmax.
         tail: chain applied to each element of the result.
         keys: the contiguous dimension of K' [depth, tokens].
         values: the contiguous dimension of V [tokens, columns].
+        dtypes: element types of Q, K and V, floats of 32 or 16 bits.
+        pairs: Q, K and V are bfloat16 and multiplied in pairs; see :meth:`AttentionShape.reads_pairs`.
     """
 
     scores: Chain
     tail: Chain
     keys: Contiguous
     values: Contiguous
+    dtypes: tuple[DType, DType, DType] = (F32, F32, F32)
+    pairs: bool = False
+
+    @property
+    def group(self) -> int:
+        """Number of elements along the depth that are multiplied together."""
+        return 2 if self.pairs else 1
+
+    @property
+    def widens_queries(self) -> bool:
+        """True if queries are converted to float32 before they are multiplied."""
+        return self.dtypes[0] is not F32 and not self.pairs
+
+    @property
+    def products(self) -> AddProducts:
+        """The products of two elements, or of two pairs."""
+        return add_pairs if self.pairs else multiply_add
 
     def emit(self, k: Emitter) -> None:
         lanes = k.machine.lanes()
         with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
             p = {name: params[i] for i, name in enumerate(PARAMETERS)}
             tokens, columns = ((p[n] + (lanes - 1)) / lanes * lanes for n in ("tokens", "columns"))
-            keys = scratch.cast(F32)
-            values = keys[p["depth"] * tokens]
-            scores = values[p["tokens"] * columns]
+            element = PAIR if self.pairs else F32
+            key_steps, value_steps = ((p[n] + (self.group - 1)) / self.group for n in ("depth", "tokens"))
+            keys = scratch.cast(element)
+            values = keys[key_steps * tokens]
+            scores = values[value_steps * columns].cast(F32)
             inverse = scores[p["score_rows"] * tokens]
             item_blocks = (p["rows"] + p["item_rows"] - 1) / p["item_rows"]
             with k.loop(begin, end) as item:
                 first, rest = item % item_blocks * p["item_rows"], item / item_blocks
                 head, batch = rest % p["heads"], rest / p["heads"]
                 at = _Head(k, pointers, params, p, batch, head)
-                k_matrix = Matrix(at.start(1, "k"), p["depth"], p["tokens"], p["k_depth"], p["k_token"], self.keys)
-                v_matrix = Matrix(at.start(2, "v"), p["tokens"], p["columns"], p["v_token"], p["v_column"], self.values)
-                emit_panels(k, k_matrix, keys, 0, p["tokens"])
-                emit_panels(k, v_matrix, values, 0, p["columns"])
+                k_start, v_start = at.start(1, "k", self.dtypes[1]), at.start(2, "v", self.dtypes[2])
+                k_matrix = Matrix(k_start, p["depth"], p["tokens"], p["k_depth"], p["k_token"], self.keys)
+                v_matrix = Matrix(v_start, p["tokens"], p["columns"], p["v_token"], p["v_column"], self.values)
+                if self.pairs:
+                    emit_pair_panels(k, k_matrix, keys)
+                    emit_pair_panels(k, v_matrix, values)
+                else:
+                    emit_panels(k, k_matrix, keys, 0, p["tokens"])
+                    emit_panels(k, v_matrix, values, 0, p["columns"])
                 stop = k.minimum(first + p["item_rows"], p["rows"])
                 with k.loop(first, stop, p["score_rows"]) as row:
                     rows = k.minimum(p["score_rows"], stop - row)
                     held = Rows(scores, tokens, tokens)
-                    self._emit_scores(k, at, row, rows, keys, held)
+                    self._emit_scores(k, at, row, rows, keys, held, inverse)
                     with k.loop(0, rows) as r:
-                        inverse[r].store(_exponentials(k, scores[r * tokens], p["tokens"]))
+                        row_of_scores = scores[r * tokens]
+                        stored = row_of_scores.cast(DType.BFLOAT16) if self.pairs else row_of_scores
+                        inverse[r].store(_exponentials(k, row_of_scores, stored, p["tokens"]))
                     self._emit_result(k, at, row, rows, held, inverse, values)
 
-    def _emit_scores(self, k: Emitter, at: _Head, row: Val, rows: Val, keys: Pointer, held: Rows) -> None:
-        q = Rows(at.start(0, "q"), at.p["q_row"], at.p["q_row"]).at(0, row)
+    def _emit_scores(
+        self, k: Emitter, at: _Head, row: Val, rows: Val, keys: Pointer, held: Rows, inverse: Pointer
+    ) -> None:
+        """Emit the scores of some rows; behind ``inverse`` is memory for their queries in float32."""
+        depth = at.p["depth"]
+        q = Rows(at.start(0, "q", self.dtypes[0]), at.p["q_row"], at.p["q_row"]).at(0, row)
+        if self.pairs:
+            q = Rows(q.start.cast(PAIR), q.row / 2, q.group / 2)
+            depth = depth / 2
+        elif self.widens_queries:
+            wide = inverse[at.p["score_rows"]]
+            with k.loop(0, rows) as r:
+                source, target = q.at(0, r).start, wide[r * depth]
+                k.span(depth, k.machine.lanes(), lambda i, n: target[i].store(source[i].load(n)))
+            q = Rows(wide, depth, depth)
         operands = at.operands(self.scores.operands, 0, row)
-        block = BlockEmitter(k, self.scores, _single_run(k, at.p["depth"]))
+        block = BlockEmitter(k, self.scores, _single_run(k, depth), self.products)
         block.block(BlockTensors(q, held, operands), 1, rows, at.p["tokens"], keys, None)
 
     def _emit_result(
@@ -151,7 +207,9 @@ class Attention(Kernel):
         c = Rows(at.start(3, "c", self.tail.output), at.p["c_row"], at.p["c_row"]).at(0, row)
         others = at.operands(self.tail.operands, len(self.scores.operands), row)
         operands = (Rows(inverse, one, one, spread=True), *others)
-        block = BlockEmitter(k, normalize.then(self.tail), _single_run(k, at.p["tokens"]))
+        depth = (at.p["tokens"] + (self.group - 1)) / self.group
+        held = Rows(held.start.cast(values.dtype), held.row, held.group)
+        block = BlockEmitter(k, normalize.then(self.tail), _single_run(k, depth), self.products)
         block.block(BlockTensors(held, c, operands), 1, rows, at.p["columns"], values, None)
 
 
@@ -166,7 +224,7 @@ class _Head:
     batch: Val
     head: Val
 
-    def start(self, tensor: int, name: str, dtype: DType = F32) -> Pointer:
+    def start(self, tensor: int, name: str, dtype: DType) -> Pointer:
         offset = self.batch * self.p[f"{name}_batch"] + self.head * self.p[f"{name}_head"]
         return self.pointers.tensor(tensor, dtype)[offset]
 
@@ -185,27 +243,31 @@ def _single_run(k: Emitter, depth: Val) -> Window:
     return Window(segments=one, taps=one, depth=depth, a_segment=one, a_tap=one)
 
 
-def _exponentials(k: Emitter, row: Pointer, count: Val) -> Val:
-    """Replace each element of a row by ``exp(element - largest element)``; return the reciprocal of their sum."""
+def _exponentials(k: Emitter, row: Pointer, stored: Pointer, count: Val) -> Val:
+    """Store ``exp(element - largest element)`` for each element of a row; return the reciprocal of their sum.
+
+    ``stored`` is the row's own memory, in which elements of 16 bits move towards its beginning. The last vector is
+    filled with zeros.
+    """
     lanes = k.machine.lanes()
 
-    def each_vector(body: Callable[[Pointer, Val, Val | None], None]) -> None:
+    def each_vector(body: Callable[[Val, Val, Val | None], None]) -> None:
         whole = count / lanes * lanes
         with k.loop(0, whole, lanes) as i:
-            body(row[i], row[i].load(lanes), None)
+            body(i, row[i].load(lanes), None)
         with k.if_(whole < count):
             inside = k.first_lanes(count - whole, lanes)
-            body(row[whole], inside.select(row[whole].load(lanes), float("-inf")), inside)
+            body(whole, inside.select(row[whole].load(lanes), float("-inf")), inside)
 
     most = k.variable(k.constant(float("-inf"), F32, lanes))
     each_vector(lambda at, x, inside: most.set(k.maximum(most.get(), x)))
     peak = k.max_lanes(most.get()).splat(lanes)
     total = k.variable(k.constant(0.0, F32, lanes))
 
-    def exponentiate(at: Pointer, x: Val, inside: Val | None) -> None:
+    def exponentiate(at: Val, x: Val, inside: Val | None) -> None:
         y = exp_of_nonpositive(x - peak)
         y = y if inside is None else inside.select(y, 0.0)
-        at.store(y)
+        stored[at].store(y)
         total.set(total.get() + y)
 
     each_vector(exponentiate)

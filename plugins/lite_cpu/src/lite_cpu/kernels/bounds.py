@@ -1,4 +1,4 @@
-"""Bounds check of indices, as a separate kernel, because kernels that use indices cannot raise errors."""
+"""Bounds check of indices and lengths, as a separate kernel, because kernels that use them cannot raise errors."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from lite_core.ir import DType
 from lite_cpu.emitter import Emitter
 from lite_cpu.kernels.base import Kernel
 
-__all__ = ["CheckIndices"]
+__all__ = ["CheckRanges"]
 
 
 @dataclass(frozen=True)
-class CheckIndices(Kernel):
-    """Record an index that is out of range; negative indices count from the end.
+class CheckRanges(Kernel):
+    """Record a number that is out of range.
 
-    Pointers: indices, the fault (two int64: number of the check, the index). Parameters: number of index tuples,
-    number of the check, and the sizes of the ``depth`` dimensions that a tuple addresses. There is one work item.
+    Pointers: tuples of numbers, the fault (two int64: number of the check, the number out of range). Parameters: number
+    of tuples, number of the check, and for each of the ``depth`` numbers of a tuple the lowest allowed one and the one
+    after the highest. There is one work item.
     """
 
-    index: DType
+    dtype: DType
     depth: int
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):
-            indices, fault = pointers.tensor(0, self.index), pointers.tensor(1, DType.INT64)
-            with k.loop(begin, end), k.loop(0, params[0]) as number:
+            numbers, fault = pointers.tensor(0, self.dtype), pointers.tensor(1, DType.INT64)
+            with k.loop(begin, end), k.loop(0, params[0]) as at:
                 for d in range(self.depth):
-                    index, size = indices[number * self.depth + d].load().to(DType.INT64), params[2 + d]
-                    with k.if_((index >= size) | (index < -size)):
+                    number = numbers[at * self.depth + d].load().to(DType.INT64)
+                    with k.if_((number < params[2 + 2 * d]) | (number >= params[3 + 2 * d])):
                         fault.store(params[1])
-                        fault[1].store(index)
+                        fault[1].store(number)

@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Number, Pointer, Val, Variable
 
-__all__ = ["Fetch", "Sums", "multiply_add", "multiply_by_broadcast", "multiply_by_lane"]
+__all__ = ["AddProducts", "Fetch", "Sums", "by_lane", "multiply_add", "multiply_by_broadcast", "multiply_by_lane"]
 
 #: Sums of a register tile, by rows and vectors.
 Sums = Sequence[Sequence[Variable]]
+
+#: ``multiply(x, number, weights, total)`` returns the total plus the products of a vector of B and lane ``number`` of
+#: ``x``, whose lanes are adjacent elements of A, or groups as int32; or it is a scalar.
+MultiplyByLane = Callable[[Val, int, Val, Val], Val]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +42,47 @@ class Fetch:
     every: int = 1
 
 
-def multiply_add(x: Val, number: int, weights: Val, total: Val) -> Val:
-    """Return the total plus lane ``number`` of ``x``, all float32, times weights of any float type."""
-    return x.k.fma(x.repeat_lane(number, weights.lanes), weights.to(DType.FLOAT32), total)
+#: ``products(x, weights, total)`` returns the total plus the products of each lane of two vectors of 32-bit elements.
+AddProducts = Callable[[Val, Val, Val], Val]
+
+
+def multiply_add(x: Val, weights: Val, total: Val) -> Val:
+    """Return ``total + x * weights``, all float32."""
+    return x.k.fma(x, weights, total)
+
+
+def by_lane(products: AddProducts) -> MultiplyByLane:
+    """Return a function for :func:`multiply_by_lane` that adds ``products``; weights of 16 bits are widened."""
+
+    def multiply(x: Val, number: int, weights: Val, total: Val) -> Val:
+        return products(x.repeat_lane(number, weights.lanes), _wide(weights), total)
+
+    return multiply
+
+
+def _wide(weights: Val) -> Val:
+    return weights.to(DType.FLOAT32) if weights.dtype.is_half else weights
 
 
 def multiply_by_broadcast(
-    k: Emitter, rows: Sequence[Pointer], panel: Pointer, depth: Val, chains: Sequence[Sums], fetches: Sequence[Fetch]
+    k: Emitter,
+    rows: Sequence[Pointer],
+    panel: Pointer,
+    depth: Val,
+    chains: Sequence[Sums],
+    fetches: Sequence[Fetch],
+    products: AddProducts,
 ) -> None:
     """Emit ``sums += rows * panel``.
 
     Args:
         k: the emitter.
-        rows: the first element of each row of A, float32.
+        rows: the first element of each row of A, of 32 bits.
         panel: the first vector of B, see :func:`~lite_cpu.kernels.tiles.pack_panels`.
         depth: number of elements of a row.
         chains: independent sums, which the steps add to in turns.
         fetches: memory to prefetch.
+        products: adds products to a sum.
     """
     lanes, vectors = k.machine.lanes(), len(chains[0][0])
     # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
@@ -62,13 +90,14 @@ def multiply_by_broadcast(
     fetched = [(k.variable(k.index(fetch.at)), fetch) for fetch in fetches]
 
     def multiply(d: Val, sums: Sums) -> None:
-        weights = [panel[b_at.get() + v * lanes].load(lanes).to(DType.FLOAT32) for v in range(vectors)]
+        loaded = [panel[b_at.get() + v * lanes].load(lanes) for v in range(vectors)]
+        weights = [_wide(weight) for weight in loaded]
         for at, fetch in fetched:
             fetch.start[at.get()].prefetch(level=fetch.level)
         for row, totals in zip(rows, sums):
             x = row[d].load().splat(lanes)
             for total, weight in zip(totals, weights):
-                total.set(k.fma(x, weight, total.get()))
+                total.set(products(x, weight, total.get()))
         for at, step in ((b_at, vectors * lanes), *((at, fetch.step) for at, fetch in fetched)):
             at.set(at.get() + step)
 
@@ -88,7 +117,7 @@ def multiply_by_lane(
     steps: Val,
     chains: Sequence[Sums],
     fetches: Sequence[Fetch],
-    multiply: Callable[[Val, int, Val, Val], Val],
+    multiply: MultiplyByLane,
     *,
     group: int = 1,
 ) -> None:
@@ -101,8 +130,7 @@ def multiply_by_lane(
         steps: number of groups of a row.
         chains: independent sums, which the steps add to in turns.
         fetches: memory to prefetch.
-        multiply: ``(x, number, weights, total)`` returns the total plus the products of a vector of B and lane
-            ``number`` of ``x``, whose lanes are adjacent elements of A, or groups as int32; or it is a scalar.
+        multiply: adds products to a sum.
         group: elements of a group.
     """
     lanes, dtype, vectors = k.machine.lanes(), rows[0].dtype, len(chains[0][0])

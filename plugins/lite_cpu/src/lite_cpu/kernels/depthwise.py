@@ -43,7 +43,7 @@ def pack_depthwise(weights: Array, bias: Array | None, lanes: int) -> Array:
     """Pack bias and weights in the order in which the kernel reads them.
 
     Args:
-        weights: [channels, 1, height, width], float32.
+        weights: [channels, 1, height, width], floats of 32 or 16 bits.
         bias: [channels], or None for zeros.
         lanes: elements of a vector register.
 
@@ -174,7 +174,7 @@ class Plane:
 class Depthwise(Kernel):
     """Depthwise convolution.
 
-    Pointers: input, packed bias and weights, output, then the operands of the epilogue.
+    Pointers: input, packed bias and weights, output, then the operands of the epilogue. All is summed in float32.
 
     A work item is a row of tiles over a block of channels; the blocks of a row follow each other.
 
@@ -185,6 +185,7 @@ class Depthwise(Kernel):
         epilogue: chain applied to each element before it is stored.
         edges: columns outside the image; None supports images of any width.
         ahead: each tile prefetches the input of the next one in its row. Pixels are then close together.
+        image: element type of the input, a float of 32 or 16 bits.
     """
 
     optimize = "loops"  # hoisting invariants out of the small tiles saves 10 % of the time of some layers
@@ -195,6 +196,7 @@ class Depthwise(Kernel):
     epilogue: Chain
     edges: Edges | None
     ahead: bool = False
+    image: DType = F32
 
     @property
     def tile_rows(self) -> int:
@@ -227,7 +229,7 @@ class Depthwise(Kernel):
         for i, operand in enumerate(self.epilogue.operands):
             batch, row, pixel = (params[len(PARAMETERS) + 3 * i + n] for n in range(3))
             operands.append((pointers.tensor(first_operand + i, operand.dtype)[image * batch], row, pixel))
-        x = pointers.tensor(0, F32)[image * p["x_batch"]]
+        x = pointers.tensor(0, self.image)[image * p["x_batch"]]
         return Plane(x, pointers.tensor(1, F32), y, tuple(operands))
 
     def emit_row(
@@ -365,7 +367,7 @@ class _Tile:
         The parts of all vectors of channels are the whole row: pixel by pixel, most lines would be prefetched twice.
         """
         across, lanes = self.kernel.across, self.k.machine.lanes()
-        for element in range(0, lanes * across.tile * across.stride, LINE_BYTES // F32.itemsize):
+        for element in range(0, lanes * across.tile * across.stride, LINE_BYTES // ahead.dtype.itemsize):
             ahead[element].prefetch()
 
     def _sum_window(self, x_row: Val, x: Pointer, taps: Pointer, sums: list[Variable]) -> None:
@@ -396,9 +398,10 @@ class _Tile:
                     x, at = x[self.p["x_pixel"] * (line.offset - at)], line.offset
                     pixel = x
                 else:  # a load adds a distance in bytes that is in a register
-                    pixel = x.cast(DType.UINT8)[self.p["x_pixel"] * (line.offset * F32.itemsize)].cast(F32)
+                    distance = self.p["x_pixel"] * (line.offset * x.dtype.itemsize)
+                    pixel = x.cast(DType.UINT8)[distance].cast(x.dtype)
                 with self._only_if(inside):
-                    element = k.load_first(pixel, self._valid, lanes)
+                    element = k.load_first(pixel, self._valid, lanes).to(F32)
                     for (sums, _), row_weights in zip(uses, weights):
                         for output, tap in line.uses:
                             sums[output].set(k.fma(element, row_weights[tap], sums[output].get()))

@@ -8,7 +8,7 @@ another, to form one large product.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from lite_core.ir import DType
@@ -16,6 +16,8 @@ from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.bands import BAND_PARAMETERS, BandEmitter, BandItem, BandShape
 from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs, join_pairs
+from lite_cpu.kernels.depth_loops import multiply_add
 from lite_cpu.kernels.tiles import BlockEmitter, Rows, Window
 
 __all__ = ["MOST_PLANES", "Direct", "DirectShape"]
@@ -56,11 +58,19 @@ class Direct(Kernel):
             channels of a pixel are contiguous.
         gathered: the windows of a band are copied one after another. The pixels of the output and of the operands must
             be evenly spaced within an image.
+        pairs: the copy and the weights are bfloat16, in pairs along the depth: their sizes and strides count pairs, and
+            so do those of an input without planes.
+        matrices: the pairs of the weights are packed in groups of two, see :class:`.tiles.BlockEmitter`; the pairs of a
+            pixel are even.
+        plane: element type of planes.
     """
 
     epilogue: Chain
     planes: int = 0
     gathered: bool = False
+    pairs: bool = False
+    plane: DType = F32
+    matrices: bool = False
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
@@ -74,12 +84,15 @@ class Direct(Kernel):
     def _copy(self, bands: BandEmitter, item: BandItem, copy: Pointer) -> None:
         """Copy the input rows of an item padded with zeros, and behind them their windows if these are gathered."""
         k, p = bands.k, bands.p
-        image = bands.pointers.tensor(0, F32)[item.image * p["x_batch"] + item.group * p["channels"] * p["x_channel"]]
+        start = item.image * p["x_batch"]
+        # Planes are those of a single group.
+        image = bands.pointers.tensor(0, self.plane)[start + (0 if self.planes else item.group * p["channels"])]
 
         def copy_row(y: Val, target: Pointer, pixels: Val) -> None:
             source = image[y * p["x_row"]]
             if self.planes:
-                _interleave(k, [source[p["x_channel"] * c] for c in range(self.planes)], target, pixels)
+                planes = [source[p["x_channel"] * c] for c in range(self.planes)]
+                _interleave(k, planes, target, pixels, pairs=self.pairs)
             else:
                 bands.copy_pixels(source, target, pixels, lambda run, to, length: _copy_run(k, run, to, length))
 
@@ -105,22 +118,29 @@ class Direct(Kernel):
             a, groups, pixels = Rows(copy[p["band_elements"]], total, none), one, item.rows * p["out_width"]
             window = Window(one, one, total, none, none)
         tensors = bands.tensors(item, a, self.epilogue, output=3)
-        b = pointers.tensor(1, F32)[item.group * p["b_group"] + item.column * window.total]
+        element = PAIR if self.pairs else F32
+        tensors = replace(tensors, a=replace(tensors.a, start=tensors.a.start.cast(element)))
+        b = pointers.tensor(1, element)[item.group * p["b_group"] + item.column * window.total]
         bias = pointers.tensor(2, F32)[bands.first_column(item)]
-        BlockEmitter(k, self.epilogue, window).block(tensors, groups, pixels, item.columns, b, bias)
+        products = add_pairs if self.pairs else multiply_add
+        blocks = BlockEmitter(k, self.epilogue, window, products, self.matrices)
+        blocks.block(tensors, groups, pixels, item.columns, b, bias)
 
 
 def _copy_run(k: Emitter, source: Pointer, target: Pointer, count: Val) -> None:
     k.span(count, k.machine.lanes(), lambda i, n: target[i].store(source[i].load(n)))
 
 
-def _interleave(k: Emitter, planes: Sequence[Pointer], target: Pointer, pixels: Val) -> None:
-    """Copy pixels from planes, one for each channel, to contiguous channels."""
+def _interleave(k: Emitter, planes: Sequence[Pointer], target: Pointer, pixels: Val, *, pairs: bool) -> None:
+    """Copy pixels from planes, one for each channel, to contiguous channels, or to pairs of them in bfloat16."""
 
     def interleave(i: Val, lanes: int) -> None:
         vectors = [plane[i].load(lanes) for plane in planes]
+        if pairs:
+            rounded = [vector.to(DType.BFLOAT16) for vector in vectors]
+            vectors = [join_pairs(*rounded[c : c + 2]).bits(F32) for c in range(0, len(rounded), 2)]
         for c, vector in enumerate(_interleaved(vectors)):
-            target[i * len(planes) + c * lanes].store(vector)
+            target[i * len(vectors) + c * lanes].store(vector)
 
     k.span(pixels, k.machine.lanes(), interleave)
 

@@ -23,7 +23,7 @@ class Dot(Gemm):
     """:class:`~lite_cpu.kernels.gemm.Gemm` with one column; B is not packed, but [batches, depth]."""
 
     def block_emitter(self, k: Emitter, window: Window) -> BlockEmitter:
-        return _DotEmitter(k, self.epilogue, window)
+        return _DotEmitter(k, self.epilogue, window, self.products)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,11 @@ class _DotEmitter(BlockEmitter):
         sums = [[k.variable(zero) for _ in range(rows)] for _ in range(chains)]
 
         def add(d: Val, chain: int, valid: Val | None) -> None:
-            x = k.load_first(b[d], valid, lanes).to(F32)
+            x = k.load_first(b[d], valid, lanes)
+            x = x.to(F32) if x.dtype.is_half else x
             for row, total in enumerate(sums[chain]):
                 a = k.load_first(tensors.a.at(0, row, d).start, valid, lanes)
-                total.set(k.fma(a, x, total.get()))
+                total.set(self.products(a, x, total.get()))
 
         stop = k.index(0)
         for turn in dict.fromkeys((chains, 1)):

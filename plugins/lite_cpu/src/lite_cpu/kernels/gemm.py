@@ -8,14 +8,18 @@ each is a separate *tap*.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache, partial
 from itertools import product
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Params, Pointers, Val
 from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
+from lite_cpu.kernels.depth_loops import AddProducts, multiply_add
+from lite_cpu.kernels.pair_tile_blocks import PairTileBlocks
 from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, gives_own_rows, parts, time_of_a_weight
 from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels, rows_time
 from lite_cpu.machine import Machine
@@ -69,25 +73,14 @@ class GemmShape:
     def total_depth(self) -> int:
         return self.segments * self.taps * self.depth
 
-    def blocks(self, machine: Machine, threads: int) -> tuple[int, int]:
-        """Return rows and columns of a work item: A's rows fit the second-level cache, every thread gets some items."""
-        tile_rows, vectors = gemm_tile(machine)
-        width = vectors * machine.lanes()
-        row_bytes = 4 * max(1, self.total_depth)
-        row_block = max(1, machine.l2_bytes // 2 // row_bytes // tile_rows) * tile_rows
-        row_block = min(row_block, -(-self.rows // tile_rows) * tile_rows)
-        column_block = -(-self.columns // width) * width
-        if threads == 1 or self.flops < machine.tuning.parallel_operations:
-            return row_block, column_block
-        heights = [*fractions(row_block, tile_rows), *fractions(-(-self.rows // tile_rows) * tile_rows, tile_rows)]
-        blocks = product((height for height in heights if height <= row_block), fractions(column_block, width))
+    def blocks(self, machine: Machine, threads: int, tile_rows: int = 0) -> tuple[int, int]:
+        """Return rows and columns of a work item: A's rows fit the second-level cache, every thread gets some items.
 
-        def gives_rows(block: tuple[int, int]) -> bool:
-            return self.batches == 1 and gives_own_rows(self.rows, block[0], threads)
+        ``tile_rows`` are the rows of a tile if it is none of vector registers.
+        """
+        return _blocks(self, machine, threads, tile_rows)
 
-        return best_division({block: self._timed_items(machine, *block) for block in blocks}, threads, gives_rows)
-
-    def _timed_items(self, machine: Machine, row_block: int, column_block: int) -> Items:
+    def timed_items(self, machine: Machine, row_block: int, column_block: int) -> Items:
         times = []
         for rows, row_count in parts(self.rows, row_block):
             weight = self.total_depth * time_of_a_weight(machine, rows_time(machine, rows))
@@ -105,6 +98,27 @@ class GemmShape:
         blocks = {"row_block": row_block, "column_block": column_block, "group_block": group_block}
         listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
         return listed + [stride for strides in operands for stride in strides]
+
+
+@lru_cache(1024)  # layers of one size are many, and the plans of a decoder differ only in the length of its cache
+def _blocks(shape: GemmShape, machine: Machine, threads: int, tile_rows: int) -> tuple[int, int]:
+    """Return what :meth:`GemmShape.blocks` does."""
+    register_rows, vectors = gemm_tile(machine)
+    tile_rows = tile_rows or register_rows
+    width = vectors * machine.lanes()
+    row_bytes = 4 * max(1, shape.total_depth)
+    row_block = max(1, machine.l2_bytes // 2 // row_bytes // tile_rows) * tile_rows
+    row_block = min(row_block, -(-shape.rows // tile_rows) * tile_rows)
+    column_block = -(-shape.columns // width) * width
+    if threads == 1 or shape.flops < machine.tuning.parallel_operations:
+        return row_block, column_block
+    heights = [*fractions(row_block, tile_rows), *fractions(-(-shape.rows // tile_rows) * tile_rows, tile_rows)]
+    blocks = product((height for height in heights if height <= row_block), fractions(column_block, width))
+
+    def gives_rows(block: tuple[int, int]) -> bool:
+        return shape.batches == 1 and gives_own_rows(shape.rows, block[0], threads)
+
+    return best_division({block: shape.timed_items(machine, *block) for block in blocks}, threads, gives_rows)
 
 
 def operand_rows(
@@ -130,27 +144,49 @@ class Gemm(Kernel):
     Attributes:
         epilogue: chain applied to each element before it is stored.
         weights: element type of B, a float of 32 or 16 bits; B is multiplied in float32.
+        pairs: A and B are bfloat16, in pairs along the depth: sizes and strides of A and B count pairs.
+        matrices: the pairs of B are packed in groups of two, see :class:`.tiles.BlockEmitter`; the depth is even.
     """
 
     epilogue: Chain
     weights: DType = F32
+    pairs: bool = False
+    matrices: bool = False
+
+    def scratch_bytes(self, row_block: int, shape: GemmShape) -> int:
+        """Return the scratch memory of a thread for items of ``row_block`` rows."""
+        return 0
+
+    @property
+    def products(self) -> AddProducts:
+        return add_pairs if self.pairs else multiply_add
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):
-            self.emit_items(k, pointers, params, begin, end)
+            self.emit_items(k, pointers, params, begin, end, partial(self.block_emitter, k))
 
     def block_emitter(self, k: Emitter, window: Window) -> BlockEmitter:
         """Return the emitter of the product of a block."""
-        return BlockEmitter(k, self.epilogue, window)
+        return BlockEmitter(k, self.epilogue, window, self.products, self.matrices)
 
-    def emit_items(self, k: Emitter, pointers: Pointers, params: Params, begin: Val, end: Val) -> None:
+    def emit_items(
+        self,
+        k: Emitter,
+        pointers: Pointers,
+        params: Params,
+        begin: Val,
+        end: Val,
+        blocks: Callable[[Window], BlockEmitter | PairTileBlocks],
+    ) -> None:
+        """Emit the work items; ``blocks(window)`` returns the emitter of a block's product."""
         p = {name: params[i] for name, i in _AT.items()}
         row_blocks = (p["rows"] + p["row_block"] - 1) / p["row_block"]
         column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
         group_blocks = (p["groups"] + p["group_block"] - 1) / p["group_block"]
-        a, b, bias = (pointers.tensor(i, dtype) for i, dtype in enumerate((F32, self.weights, F32)))
+        operands_of_product = (PAIR, PAIR) if self.pairs else (F32, self.weights)
+        a, b, bias = (pointers.tensor(i, dtype) for i, dtype in enumerate((*operands_of_product, F32)))
         c = pointers.tensor(3, self.epilogue.output)
-        block = self.block_emitter(k, Window(**{f.name: p[f.name] for f in fields(Window)}))
+        block = blocks(Window(**{f.name: p[f.name] for f in fields(Window)}))
         with k.loop(begin, end) as item:
             column_block, rest = item % column_blocks, item / column_blocks
             row_block, rest = rest % row_blocks, rest / row_blocks

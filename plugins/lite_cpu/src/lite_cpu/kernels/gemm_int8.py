@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.gemm import operand_rows
-from lite_cpu.kernels.int8_tiles import Int8BlockEmitter, LeftSide, convert_run
+from lite_cpu.kernels.int8_tile_blocks import int8_blocks
+from lite_cpu.kernels.int8_tiles import LeftSide, convert_run
+from lite_cpu.kernels.integer_dots import DotForm
+from lite_cpu.kernels.tile_blocks import BLOCK_ROWS
+from lite_cpu.kernels.tile_rows import copy_bytes, copy_rows
+from lite_cpu.kernels.tile_setup import matrix_tiles
 from lite_cpu.kernels.tiles import BlockTensors, Rows, Window, gemm_tile
 from lite_cpu.machine import Machine
 
@@ -58,11 +65,12 @@ class GemmInt8Shape:
     def operations(self) -> int:
         return 2 * self.batches * self.groups * self.rows * self.depth * self.columns
 
-    def blocks(self, machine: Machine, threads: int, itemsize: int) -> tuple[int, int]:
+    def blocks(self, machine: Machine, threads: int, form: DotForm) -> tuple[int, int]:
         """Return rows and columns of a work item: A's rows fit the second-level cache, every thread gets some items."""
         tile_rows, vectors = gemm_tile(machine)
+        tile_rows = BLOCK_ROWS if form.tiles else tile_rows
         width = vectors * machine.lanes()
-        fitting = machine.l2_bytes // 4 // (itemsize * max(1, self.depth))
+        fitting = machine.l2_bytes // 4 // (form.left.itemsize * max(1, self.depth))
         row_block = min(max(1, fitting // tile_rows), -(-self.rows // tile_rows)) * tile_rows
         column_block = -(-self.columns // width) * width
         most = 1 if threads == 1 else min(4 * threads, self.operations // _ITEM_OPERATIONS)
@@ -91,7 +99,7 @@ class GemmInt8(Kernel):
     Pointers: A, its zero points, packed B, the sums of B's columns, C, then the operands of the epilogue.
 
     A work item is a block of rows of one group by a block of columns. Rows that cannot be multiplied in place
-    (``in_place`` is False) are first converted into the scratch memory of the thread.
+    (``in_place`` is False) are first converted into the scratch memory of the thread, for matrix tiles in their order.
     """
 
     left: LeftSide
@@ -101,17 +109,21 @@ class GemmInt8(Kernel):
 
     def scratch_bytes(self, row_block: int, depth: int) -> int:
         form = self.left.form
+        if form.tiles and not self.in_place:
+            return copy_bytes(row_block, form.steps(depth))
         return 0 if self.in_place else row_block * form.steps(depth) * form.group * form.left.itemsize
 
     def emit(self, k: Emitter) -> None:
         form = self.left.form
-        with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
+        with k.kernel(self.symbol) as (pointers, params, begin, end, scratch), ExitStack() as stack:
             p = {name: params[i] for name, i in _AT.items()}
             row_blocks = (p["rows"] + p["row_block"] - 1) / p["row_block"]
             column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
             steps = (p["depth"] + (form.group - 1)) / form.group
             window = Window(k.index(1), k.index(1), p["depth"], k.index(0), k.index(0))
-            tiles = Int8BlockEmitter(k, self.left, self.epilogue, window, self.row_points)
+            registers = stack.enter_context(matrix_tiles(k)) if form.tiles else None
+            blocks = partial(int8_blocks, k, registers, self.left, self.epilogue, window)
+            tiles = blocks(blocked=not self.in_place, row_points=self.row_points)
             a = pointers.tensor(0, self.left.stored)
             converted = scratch.cast(form.left)
             held = k.variable(k.index(-1))
@@ -126,7 +138,10 @@ class GemmInt8(Kernel):
                     # Consecutive items that differ only in their columns share the copy.
                     with k.if_(number.ne(held.get())):
                         held.set(number)
-                        self._convert(k, first, converted, rows, p["depth"], steps * form.group)
+                        if form.tiles:
+                            copy_rows(k, first, window, 1, rows, converted)
+                        else:
+                            self._convert(k, first, converted, rows, p["depth"], steps * form.group)
                     first = Rows(converted, steps * form.group, k.index(0))
                 operands = operand_rows(self.epilogue, pointers, params, len(PARAMETERS), 5, batch)
                 operands = tuple(operand.at(group, row, column) for operand in operands)

@@ -13,8 +13,8 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.depth_loops import Fetch, Sums, multiply_by_lane
-from lite_cpu.kernels.int8_matrices import blocks_of_rows, multiply_matrices, rows_of_blocks
 from lite_cpu.kernels.integer_dots import DotForm, broadcast_group, emit_dots, emit_lane_dots
+from lite_cpu.kernels.small_matrices import blocks_of_rows, multiply_bytes, multiply_matrices, rows_of_blocks
 from lite_cpu.kernels.tiles import (
     Ahead,
     BlockTensors,
@@ -162,7 +162,7 @@ class Int8BlockEmitter:
             # NOTE: the last group may extend beyond the run; the weights there are zero.
             prefetched = ahead.fetch(position)
             if form.matrices:
-                multiply_matrices(k, rows_of_a, panel, self._steps, sums, prefetched)
+                multiply_matrices(k, rows_of_a, panel, self._steps, sums, [prefetched], multiply_bytes)
             elif k.machine.multiply_by_lane:
                 multiply_by_lane(
                     k,

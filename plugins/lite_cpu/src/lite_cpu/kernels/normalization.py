@@ -22,7 +22,8 @@ class Normalization(Kernel):
     Pointers: elements, result; then, as far as present, scale, bias, mean of each row, reciprocal standard deviation of
     each row. Parameters: those of the layout, epsilon (float32 bits).
 
-    With ``epsilon_outside`` epsilon is added to the square root instead.
+    With ``epsilon_outside`` epsilon is added to the square root instead. All is computed in float32; a layout with
+    scratch memory holds the elements there, so that each of them is converted once.
     """
 
     layout: RowLayout
@@ -33,16 +34,24 @@ class Normalization(Kernel):
     epsilon_outside: bool = False
 
     def emit(self, k: Emitter) -> None:
-        with k.kernel(self.symbol) as (pointers, params, begin, end, _):
+        with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
             epsilon = params.number(self.layout.parameters, F32)
-            each_row(k, self.layout, pointers, params, begin, end, lambda row: self._emit_row(row, epsilon))
+            each_row(k, self.layout, pointers, params, begin, end, lambda row: self._emit_row(row, epsilon), scratch)
 
     def _emit_row(self, row: Row, epsilon: Val) -> None:
         part = 1.0 / row.count.to(F32)
-        means = [total * part for total in row.sum(lambda elements: elements.load(0, 0.0))]
+        held = len(self.layout.dtypes) - 1 if self.layout.wide else 0
+
+        def first_load(elements: Elements) -> Val:
+            value = elements.load(0, 0.0)
+            if held:
+                elements.store(held, value)
+            return value
+
+        means = [total * part for total in row.sum(first_load)]
 
         def square(elements: Elements) -> Val:
-            centred = elements.load(0, means[elements.column]) - means[elements.column]
+            centred = elements.load(held, means[elements.column]) - means[elements.column]
             return centred * centred
 
         variances = [total * part for total in row.sum(square)]
@@ -52,7 +61,7 @@ class Normalization(Kernel):
             reciprocals = [1.0 / sqrt(v + epsilon) for v in variances]
 
         def element(elements: Elements) -> None:
-            value = (elements.load(0) - means[elements.column]) * reciprocals[elements.column]
+            value = (elements.load(held) - means[elements.column]) * reciprocals[elements.column]
             tensor = 2
             if self.scale:
                 value = value * elements.load(tensor)

@@ -51,7 +51,10 @@ class Matrix:
 
 
 def emit_panels(k: Emitter, b: Matrix, target: Pointer, first: Number, stop: Val) -> None:
-    """Store the panels of columns [first, stop); a panel begins at ``first``, and at ``stop`` unless it is the end."""
+    """Store the panels of columns [first, stop); a panel begins at ``first``, and at ``stop`` unless it is the end.
+
+    The elements of the matrix are converted to those of ``target``.
+    """
     lanes, (_, vectors) = k.machine.lanes(), gemm_tile(k.machine)
     width = lanes * vectors
     emit = {
@@ -85,7 +88,7 @@ def _transpose_blocks(k: Emitter, b: Matrix, panel: Pointer, column: Val, vector
     def block(v: int, d: Val, count: Val | None) -> None:
         last = None if valid is None or v < vectors - 1 else valid - 1
         columns = [column + (v * lanes + (i if last is None else k.minimum(last, i))) for i in range(lanes)]
-        rows = transpose_registers([k.load_first(b.at(d, c), count, lanes) for c in columns])
+        rows = transpose_registers([k.load_first(b.at(d, c), count, lanes).to(panel.dtype) for c in columns])
         for i, row in enumerate(rows):
             if count is None:
                 panel[(d + i) * width + v * lanes].store(row)
@@ -114,9 +117,15 @@ def _copy_elements(k: Emitter, b: Matrix, panel: Pointer, column: Val, vectors: 
 
 @dataclass(frozen=True)
 class Pack(Kernel):
-    """Pack matrices. Pointers: the matrices, the panels. A work item is ``column_block`` columns of one matrix."""
+    """Pack matrices. Pointers: the matrices, the panels. A work item is ``column_block`` columns of one matrix.
+
+    Attributes:
+        contiguous: the contiguous dimension of the matrices.
+        element: their element type, float32 also for others of 32 bits.
+    """
 
     contiguous: Contiguous
+    element: DType = F32
 
     @staticmethod
     def params(
@@ -130,7 +139,7 @@ class Pack(Kernel):
             depth, columns, batch_stride, depth_stride, column_stride, panel_batch, column_block = (
                 params[i] for i in range(7)
             )
-            source, target = pointers.tensor(0, F32), pointers.tensor(1, F32)
+            source, target = pointers.tensor(0, self.element), pointers.tensor(1, self.element)
             blocks = (columns + column_block - 1) / column_block
             with k.loop(begin, end) as item:
                 batch, first = item / blocks, item % blocks * column_block

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.largest_half import LargestHalf
 from lite_cpu.kernels.reduction import larger, lowest
 from lite_cpu.kernels.rows import computed
 from lite_cpu.vector_math import absolute, sqrt
@@ -94,11 +96,32 @@ class Pool(Kernel):
         self, k: Emitter, p: dict[str, Val], x: Pointer, y: Pointer, down: _Extent, right: _Extent, *, unrolled: bool
     ) -> None:
         """Emit all channels of one window."""
-        lanes = k.machine.lanes(computed(self.dtype).itemsize)
+        by_bits = self.kind == MAXIMUM and self.dtype.is_half
+        lanes = k.machine.lanes(self.dtype.itemsize if by_bits else computed(self.dtype).itemsize)
         accumulator = DType.FLOAT64 if self.kind == NORMS[2] else computed(self.dtype)
         counted = (down.counted * right.counted).to(accumulator)
         row_step, column_step = p["row_dilation"] * p["x_row"], p["column_dilation"] * p["x_pixel"]
         start = lowest(self.dtype) if self.kind == MAXIMUM else 0
+
+        def each_element(channel: Val, take: Callable[[Pointer], None]) -> None:
+            if unrolled:
+                for r in range(self.taps[0]):
+                    for c in range(self.taps[1]):
+                        take(x[channel + row_step * r + column_step * c])
+            else:
+                with k.loop(0, down.taps) as row, k.loop(0, right.taps) as column:
+                    take(x[channel + row * row_step + column * column_step])
+
+        def pool_bits(channel: Val, vectors: int, valid: Val | None) -> None:
+            results = [LargestHalf(k, self.dtype, lanes) for _ in range(vectors)]
+
+            def take(at: Pointer) -> None:
+                for vector, result in enumerate(results):
+                    result.take(k.load_first(at.cast(DType.INT16)[vector * lanes], valid, lanes))
+
+            each_element(channel, take)
+            for vector, result in enumerate(results):
+                k.store_first(y.cast(DType.INT16)[channel + vector * lanes], result.bits(), valid)
 
         def pool(channel: Val, vectors: int, valid: Val | None) -> None:
             results = [k.variable(k.constant(start, accumulator, lanes)) for _ in range(vectors)]
@@ -108,13 +131,7 @@ class Pool(Kernel):
                     value = k.load_first(at[vector * lanes], valid, lanes)
                     result.set(self._accumulate(result.get(), value.to(computed(self.dtype)).to(accumulator)))
 
-            if unrolled:
-                for r in range(self.taps[0]):
-                    for c in range(self.taps[1]):
-                        take(x[channel + row_step * r + column_step * c])
-            else:
-                with k.loop(0, down.taps) as row, k.loop(0, right.taps) as column:
-                    take(x[channel + row * row_step + column * column_step])
+            each_element(channel, take)
             for vector, result in enumerate(results):
                 pooled = result.get()
                 if self.kind == AVERAGE:
@@ -123,15 +140,16 @@ class Pool(Kernel):
                     pooled = sqrt(pooled)
                 k.store_first(y[channel + vector * lanes], pooled.to(computed(self.dtype)).to(self.dtype), valid)
 
+        emit = pool_bits if by_bits else pool
         first = k.index(0)
         for vectors in (_VECTORS, 1):
             width = vectors * lanes
             stop = first + (p["channels"] - first) / width * width
             with k.loop(first, stop, width) as channel:
-                pool(channel, vectors, None)
+                emit(channel, vectors, None)
             first = stop
         with k.if_(first < p["channels"]):
-            pool(first, 1, p["channels"] - first)
+            emit(first, 1, p["channels"] - first)
 
     def _accumulate(self, result: Val, value: Val) -> Val:
         if self.kind == MAXIMUM:

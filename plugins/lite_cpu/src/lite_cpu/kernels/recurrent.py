@@ -8,13 +8,14 @@ registers when its new state is computed, and only the state is stored.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.depth_loops import multiply_add, multiply_by_lane
+from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
+from lite_cpu.kernels.depth_loops import by_lane, multiply_add, multiply_by_lane
 from lite_cpu.machine import Machine
 from lite_cpu.scalar_ops import emit_operator
 
@@ -88,11 +89,16 @@ class Recurrent(Kernel):
         rows: number of sequences that run together.
         activations: functions of the gates and the new state, in the order of the ONNX attribute.
         lengths: each sequence has its own length; requires that ``rows`` is 1.
+        narrow: names and element types of the states that are 16-bit floats in memory; all is computed in float32.
+        pairs: the product with the state multiplies bfloat16 in pairs, with float32 sums; the number of hidden units is
+            even. The states themselves stay float32.
     """
 
     rows: int
     activations: tuple[Activation, ...]
     lengths: bool
+    narrow: tuple[tuple[str, DType], ...] = field(default=(), kw_only=True)
+    pairs: bool = field(default=False, kw_only=True)
 
     @property
     @abstractmethod
@@ -124,8 +130,9 @@ class Recurrent(Kernel):
         return (*names, *(["peepholes"] if self.has_peepholes else []))
 
     def scratch_bytes(self, machine: Machine, hidden: int) -> int:
+        """Return the size of two states, a cell, a state times a reset gate, and a rounded state for each row."""
         lanes = machine.lanes()
-        return 4 * 4 * self.rows * -(-hidden // lanes) * lanes
+        return (5 if self.pairs else 4) * 4 * self.rows * -(-hidden // lanes) * lanes
 
     def emit(self, k: Emitter) -> None:
         lanes = k.machine.lanes()
@@ -133,10 +140,11 @@ class Recurrent(Kernel):
             p = {name: params[i] for i, name in enumerate(PARAMETERS)}
             padded = (p["hidden"] + (lanes - 1)) / lanes * lanes
             memory = scratch.cast(F32)
-            state, new, cell, reset = (
-                [memory[padded * (self.rows * i + row)] for row in range(self.rows)] for i in range(4)
+            state, new, cell, reset, rounded = (
+                [memory[padded * (self.rows * i + row)] for row in range(self.rows)] for i in range(5)
             )
-            tensors = _Tensors(pointers, params, self.tensors)
+            dtypes = {"lengths": DType.INT32, "weights": PAIR if self.pairs else F32, **dict(self.narrow)}
+            tensors = _Tensors(pointers, params, self.tensors, dtypes)
             blocks = (p["sequences"] + (self.rows - 1)) / self.rows
             with k.loop(begin, end) as item:
                 direction, first = item / blocks, item % blocks * self.rows
@@ -148,7 +156,7 @@ class Recurrent(Kernel):
                         _copy(k, tensors.at("initial_c", 0, direction, sequence), cell[row], p["hidden"])
                 length = p["steps"]
                 if self.lengths:
-                    length = tensors.at("lengths", 0, 0, sequences[0], DType.INT32).load().to(DType.INT64)
+                    length = tensors.at("lengths", 0, 0, sequences[0]).load().to(DType.INT64)
                     # Any number may be given: the loop must neither leave the tensors nor run for hours.
                     length = k.maximum(k.minimum(length, p["steps"]), 0)
                 backwards = direction >= p["first_reversed"]
@@ -161,7 +169,7 @@ class Recurrent(Kernel):
                         tensors.at("bias", 0, direction, 0),
                         tensors.at("peepholes", 0, direction, 0) if self.has_peepholes else None,
                     )  # fmt: skip
-                    self._emit_step(k, at, weights, p["hidden"], padded)
+                    self._emit_step(k, at, weights, rounded, p["hidden"], padded)
                     for row, sequence in enumerate(sequences):
                         _copy(k, new[row], state[row], padded)
                         _copy(k, new[row], tensors.at("y", step, direction, sequence), p["hidden"])
@@ -172,11 +180,18 @@ class Recurrent(Kernel):
                     if self.has_cell:
                         _copy(k, cell[row], tensors.at("y_c", 0, direction, sequence), p["hidden"])
 
-    def _emit_step(self, k: Emitter, at: Step, weights: Pointer, hidden: Val, padded: Val) -> None:
+    def _emit_step(
+        self, k: Emitter, at: Step, weights: Pointer, rounded: Sequence[Pointer], hidden: Val, padded: Val
+    ) -> None:
         lanes = k.machine.lanes()
         before = 0
+        hidden = hidden / 2 if self.pairs else hidden
         for number, gates in enumerate(self.passes):
             source = at.state if number == 0 else at.reset
+            if self.pairs:
+                for wide, narrow in zip(source, rounded):
+                    _copy(k, wide, narrow.cast(DType.BFLOAT16), padded)
+                source = [narrow.cast(PAIR) for narrow in rounded]
             here = weights[hidden * padded * before]
             before += len(gates)
             with k.loop(0, padded, lanes) as unit:
@@ -193,6 +208,7 @@ class Recurrent(Kernel):
         """Return, for each row and gate, the product of the state and the weights of a vector of units."""
         lanes = k.machine.lanes()
         chains = max(1, _INDEPENDENT // (self.rows * gates))
+        products = add_pairs if self.pairs else multiply_add
         zero = k.constant(0.0, F32, lanes)
         sums = [[[k.variable(zero) for _ in range(gates)] for _ in range(self.rows)] for _ in range(chains)]
 
@@ -202,10 +218,10 @@ class Recurrent(Kernel):
                 x = source[row][d].load().splat(lanes)
                 for g in range(gates):
                     total = sums[chain][row][g]
-                    total.set(k.fma(x, weights[g], total.get()))
+                    total.set(products(x, weights[g], total.get()))
 
         if k.machine.multiply_by_lane:
-            multiply_by_lane(k, source, panel, hidden, sums, (), multiply_add)
+            multiply_by_lane(k, source, panel, hidden, sums, (), by_lane(products))
         else:
             whole = hidden / chains * chains
             with k.loop(0, whole, chains) as d:
@@ -296,14 +312,15 @@ class Rnn(Recurrent):
 
 @dataclass(frozen=True, slots=True)
 class _Tensors:
-    """Tensors by name, each with strides for step, direction and sequence."""
+    """Tensors by name, each with strides for step, direction and sequence; those not in ``dtypes`` are float32."""
 
     pointers: Pointers
     params: Params
     names: tuple[str, ...]
+    dtypes: Mapping[str, DType]
 
-    def at(self, name: str, step: Val | int, direction: Val | int, sequence: Val | int, dtype: DType = F32) -> Pointer:
-        number = self.names.index(name)
+    def at(self, name: str, step: Val | int, direction: Val | int, sequence: Val | int) -> Pointer:
+        number, dtype = self.names.index(name), self.dtypes.get(name, F32)
         strides = [self.params[len(PARAMETERS) + 3 * number + i] for i in range(3)]
         return self.pointers.tensor(number, dtype)[strides[0] * step + strides[1] * direction + strides[2] * sequence]
 

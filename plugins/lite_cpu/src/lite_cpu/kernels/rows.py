@@ -19,11 +19,16 @@ from lite_cpu.machine import Machine
 
 __all__ = ["Elements", "Row", "RowLayout", "Vectors", "computed", "each_row"]
 
-#: Number of vectors of a row that are processed together, in separate accumulators, to hide the latency of additions.
+#: Number of vectors along a row, or of vectors of adjacent rows, that are processed together, in separate accumulators,
+#: to hide the latency of additions.
 UNROLL = 4
 
-#: Iterations after which accumulators are added to the total: a sum of short sums has a smaller error.
-_CHUNK_TURNS = 128
+#: Number of accumulators of each vector of adjacent rows. It is the same however many of these vectors are processed
+#: together, so that each row is summed in the same order: equal rows have bitwise equal results.
+_ACROSS = 2
+
+#: Elements of a lane after which accumulators are added to the total: a sum of short sums has a smaller error.
+_CHUNK = 512
 
 
 class Vectors(str, Enum):
@@ -44,6 +49,8 @@ class RowLayout:
         vectors: the content of the lanes.
         dtypes: element type of each tensor.
         spread: for each tensor, True if it has one element for all lanes (stride 0).
+        wide: the last tensor is not a tensor of the kernel but scratch memory, which holds a row, or adjacent rows, in
+            float32 between the loops over its elements.
     """
 
     kept: int
@@ -51,6 +58,7 @@ class RowLayout:
     vectors: Vectors
     dtypes: tuple[DType, ...]
     spread: tuple[bool, ...]
+    wide: bool = False
 
     def lanes(self, machine: Machine) -> int:
         """Return the number of lanes: as many as a register holds of the widest element type."""
@@ -79,12 +87,17 @@ def each_row(
     begin: Val,
     end: Val,
     body: Callable[[Row], None],
+    scratch: Pointer | None = None,
 ) -> None:
-    """Emit ``body`` for the rows of the work items [begin, end); an item is a row, or several adjacent rows."""
+    """Emit ``body`` for the rows of the work items [begin, end); an item is a row, or several adjacent rows.
+
+    ``scratch`` is the scratch memory of the thread, for layouts that need it.
+    """
     loops = layout.kept + layout.reduced
     sizes = [params[1 + i] for i in range(loops)]
     strides = [[params[1 + (1 + t) * loops + i] for i in range(loops)] for t in range(len(layout.dtypes))]
-    tensors = [pointers.tensor(t, dtype) for t, dtype in enumerate(layout.dtypes)]
+    outside = layout.dtypes[:-1] if layout.wide else layout.dtypes
+    tensors = [pointers.tensor(t, dtype) for t, dtype in enumerate(outside)]
     across = layout.vectors is Vectors.ACROSS
     outer = layout.kept - 1 if across else layout.kept
     with k.loop(begin, end) as item:
@@ -99,6 +112,8 @@ def each_row(
             index = rest if axis == 0 else rest % sizes[axis]
             here = [p[index * s[axis]] for p, s in zip(here, strides)]
             rest = rest / sizes[axis]
+        if layout.wide and scratch is not None:
+            here = [*here, scratch.cast(DType.FLOAT32)]
         inner = [s[layout.kept :] for s in strides]
 
         def row(column: Val, count: int, valid: Val | None) -> None:
@@ -183,7 +198,7 @@ class Row:
         self.lanes = layout.lanes(k.machine)
         self.is_along = layout.vectors is Vectors.ALONG
         #: Number of vectors of a column that are processed in one iteration.
-        self.unroll = UNROLL if columns == 1 else 1
+        self.unroll = _ACROSS if layout.vectors is Vectors.ACROSS else UNROLL
         self._pointers, self._sizes, self._strides, self._valid = pointers, sizes, strides, valid
 
     @property
@@ -223,7 +238,7 @@ class Row:
                 moved = _advance(at, self.layout.spread, column * self.lanes) if column else at
                 element(Elements(self, tuple(moved), column, turn * self.columns + column, index, valid))
 
-        total, chunk = self._sizes[-1], _CHUNK_TURNS * self.unroll * step
+        total, chunk = self._sizes[-1], _CHUNK * step
         with k.loop(0, total, chunk) as first:
             last = k.minimum(first + chunk, total)
             start = first

@@ -9,7 +9,7 @@ multiplies them by one element of each row of A (:mod:`.depth_loops`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,16 @@ from lite_core.ir import DType
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Number, Pointer, Val, Variable
-from lite_cpu.kernels.depth_loops import Fetch, multiply_add, multiply_by_broadcast, multiply_by_lane
+from lite_cpu.kernels.bfloat16_pairs import add_pair_matrices
+from lite_cpu.kernels.depth_loops import (
+    AddProducts,
+    Fetch,
+    by_lane,
+    multiply_add,
+    multiply_by_broadcast,
+    multiply_by_lane,
+)
+from lite_cpu.kernels.small_matrices import blocks_of_rows, multiply_matrices, rows_of_blocks
 from lite_cpu.machine import Machine
 
 __all__ = [
@@ -220,11 +229,17 @@ def store_tile(
 ) -> None:
     """Store ``C = epilogue(sums)`` of a register tile, given by rows; for ``valid`` see :func:`cover_columns`."""
     lanes = k.machine.lanes()
+    # Loaded once: after a store, LLVM would load them anew.
+    singles = {
+        i: tensors.operands[i].start.load().splat(lanes) for i, one in enumerate(epilogue.operands) if one.single
+    }
     for row, vectors in enumerate(sums):
         for v, total in enumerate(vectors):
             partial = _partial(v, len(vectors), valid)
 
             def load(i: int, operand: Operand, row: int = row, v: int = v, partial: Val | None = partial) -> Val:
+                if i in singles:
+                    return singles[i]
                 at = tensors.operands[i].at(0, row, v * lanes).start
                 return at.load().splat(lanes) if operand.spread else k.load_first(at, partial, lanes)
 
@@ -281,11 +296,17 @@ class PanelShares:
 
 @dataclass(frozen=True, slots=True)
 class BlockEmitter:
-    """Emitter of the tiles of a block: ``C = epilogue(bias + A * B)``; a bias of None is omitted."""
+    """Emitter of the tiles of a block: ``C = epilogue(bias + A * B)``; a bias of None is omitted.
+
+    A and B have elements of 32 bits, float32 or what ``products`` multiplies; B may also be 16-bit floats. With
+    ``matrices`` they are pairs of bfloat16 in groups of two, multiplied as :mod:`.small_matrices` describes.
+    """
 
     k: Emitter
     epilogue: Chain
     window: Window
+    products: AddProducts = multiply_add
+    matrices: bool = False
 
     def block(
         self,
@@ -345,7 +366,8 @@ class BlockEmitter:
             starts = [k.constant(0.0, F32, lanes)] * vectors
         else:
             starts = load_columns(k, bias, vectors, valid)
-        sums = [[k.variable(starts[v]) for v in range(vectors)] for _ in range(rows)]
+        first = [starts] * rows
+        sums = [[k.variable(start) for start in row] for row in (blocks_of_rows(first) if self.matrices else first)]
         zero = k.constant(0.0, F32, lanes)
         # A single row is summed in several independent chains, so that no multiply-add waits for the one before. With
         # more rows the gain would not be worth the compile time. Narrow panels have as many chains as wide ones, so
@@ -365,12 +387,18 @@ class BlockEmitter:
             rows_of_a = [a[tensors.a.row * row] for row in range(rows)]
             fetches = [Fetch(following, rows, every=2)] if rows > 1 else []
             fetches.append(ahead.fetch(position))
-            if k.machine.multiply_by_lane:
-                multiply_by_lane(k, rows_of_a, panel, window.depth, chains, fetches, multiply_add)
+            if self.matrices:
+                groups = [replace(fetch, step=k.index(fetch.step) * 2, every=fetch.every // 2) for fetch in fetches]
+                multiply_matrices(k, rows_of_a, panel, window.depth / 2, sums, groups, add_pair_matrices)
+            elif k.machine.multiply_by_lane:
+                multiply_by_lane(k, rows_of_a, panel, window.depth, chains, fetches, by_lane(self.products))
             else:
-                multiply_by_broadcast(k, rows_of_a, panel, window.depth, chains, fetches)
+                multiply_by_broadcast(k, rows_of_a, panel, window.depth, chains, fetches, self.products)
         for chain in chains[1:]:
             for row in range(rows):
                 for v in range(vectors):
                     sums[row][v].set(sums[row][v].get() + chain[row][v].get())
+        if self.matrices:
+            totals = rows_of_blocks([[total.get() for total in row] for row in sums], rows)
+            sums = [[k.variable(total) for total in row] for row in totals]
         store_tile(k, self.epilogue, tensors, sums, valid)

@@ -42,6 +42,8 @@ def _refused_winograd(lowering: Lowering, task: Convolution, filters: Filters) -
     """Return the reason why a convolution cannot be computed by Winograd's minimal filtering, or an empty string."""
     if lowering.options.exact:
         return "the session asks for exact results"
+    if task.pairs:
+        return "its transforms would lose the precision that bfloat16 has"
     if filters.elements is None:
         return "the weights are not known before the run"
     return "" if can_filter(task.window) else "it needs windows of 3 x 3 elements, strides of 1 and one group"

@@ -16,20 +16,23 @@ from lite_compiler.tournaments.chooser import Chooser
 from lite_compiler.tournaments.table import ChoiceTable
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
-from lite_core.ir import Graph, Node
+from lite_core.ir import DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.executable import CompiledProgram, Pieces, StepInfo, Tuned
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
+from lite_cpu.lowering.caches import find_caches
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.depthwise import reserve_spaced_images
+from lite_cpu.lowering.depthwise import is_depthwise_node, reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
 from lite_cpu.lowering.destinations import reserve_destinations
 from lite_cpu.lowering.half import has_halves, widen_halves
 from lite_cpu.lowering.memory import lifetimes_of
+from lite_cpu.lowering.pairs import PRODUCTS, is_product_of_pairs
 from lite_cpu.lowering.partition_analysis import NodeRoles, PartitionAnalysis
 from lite_cpu.lowering.registry import find_lowering
 from lite_cpu.lowering.steps import PlannedStep
 from lite_cpu.lowering.weights import WeightCache
+from lite_cpu.machine import Machine
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, Step
 
@@ -55,10 +58,10 @@ def lower_graph(
     choices: ChoiceTable | None = None,
 ) -> Lowering:
     """Lower a graph whose shapes are known, without planning memory. Arguments as for :func:`compile_graph`."""
-    graph, analysis, roles = _with_roles(graph, analysis or PartitionAnalysis(), weights)
+    graph, analysis, roles = _with_roles(graph, analysis or PartitionAnalysis(), weights, library.machine, options)
     lowering = Lowering(
         library, graph, options, weights, external_sgemm, analysis.cache, roles.with_constant_weights,
-        _chooser(library, options, choices),
+        _chooser(library, options, choices), caches=find_caches(graph),
     )  # fmt: skip
     nodes = graph.nodes
     elementwise = {nodes[i] for i in roles.elementwise}
@@ -70,6 +73,10 @@ def lower_graph(
         from lite_cpu.lowering.attention import group_attention
 
         groups = group_attention(groups, uses)
+    if any(node.op == "DequantizeLinear" for node in nodes):
+        from lite_cpu.lowering.dequantized_operands import absorb_dequantized
+
+        groups = absorb_dequantized(groups, uses)
     for group in absorb_producers(groups, uses, partial(worth_fusing, lowering)):
         if _evaluate(lowering, group.nodes):
             continue
@@ -95,12 +102,12 @@ def _chooser(library: KernelLibrary, options: Options, choices: ChoiceTable | No
 
 
 def _with_roles(
-    graph: Graph, analysis: PartitionAnalysis, weights: WeightCache
+    graph: Graph, analysis: PartitionAnalysis, weights: WeightCache, machine: Machine, options: Options
 ) -> tuple[Graph, PartitionAnalysis, NodeRoles]:
     """Return the graph rewritten to operators that have kernels, its analysis, and the roles of its nodes."""
     if analysis.roles is not None:
         return graph, analysis, analysis.roles
-    simple = simplified(graph, weights)
+    simple = simplified(graph, weights, machine, options)
     if simple is not graph:
         # The rewriting may depend on sizes, so the nodes of a graph with other sizes may differ.
         analysis = PartitionAnalysis()
@@ -108,27 +115,43 @@ def _with_roles(
     return simple, analysis, analysis.roles
 
 
-def simplified(graph: Graph, weights: WeightCache) -> Graph:
-    """Return the graph rewritten to operators that have kernels, as a copy if anything changes."""
+def simplified(graph: Graph, weights: WeightCache, machine: Machine, options: Options) -> Graph:
+    """Return the graph rewritten to operators that have kernels, as a copy if anything changes.
+
+    If the session allows bfloat16 and the machine multiplies it, products compute in it.
+    """
 
     def has_no_kernel(node: Node) -> bool:
-        return find_lowering(node)[0] is None
+        if find_lowering(node)[0] is None:
+            return True
+        x = node.inputs[0] if node.op in PRODUCTS and not node.domain else None
+        if x is None or not x.dtype.is_half:
+            return False
+        return not (is_product_of_pairs(machine, node, graph.constants) or is_depthwise_node(node, graph.constants))
 
     if not _QUANTIZED.isdisjoint([node.op for node in graph.nodes]):
-        from lite_cpu.lowering.quantization import dequantize_weights
+        from lite_cpu.lowering.narrow_products import keep_narrow
+        from lite_cpu.lowering.quantization import dequantize_weights, rewrite_quantized
 
+        graph = keep_narrow(graph)
         graph = dequantize_weights(graph, weights) or graph
-    quantized = not _QUANTIZED.isdisjoint([node.op for node in graph.nodes])
-    uses_half = any(dtype.is_half for dtype in {value.dtype for value in graph.defined()})
-    needs_widening = uses_half and any(has_halves(node) and has_no_kernel(node) for node in graph.nodes)
-    if quantized or needs_widening:
-        graph = graph.copy()
-        if quantized:
-            from lite_cpu.lowering.quantization import rewrite_quantized
-
+        if not _QUANTIZED.isdisjoint([node.op for node in graph.nodes]):
+            graph = graph.copy()
             rewrite_quantized(graph, weights)
-        if needs_widening:
-            widen_halves(graph, weights, has_no_kernel)
+    if machine.bf16_dot and options.precision == DType.BFLOAT16:
+        # Imported late: few sessions allow it.
+        from lite_cpu.lowering.narrow_floats import narrow_floats
+
+        graph = narrow_floats(graph, machine)
+    uses_half = any(dtype.is_half for dtype in {value.dtype for value in graph.defined()})
+    if uses_half and any(has_halves(node) and has_no_kernel(node) for node in graph.nodes):
+        graph = graph.copy()
+        widen_halves(graph, weights, has_no_kernel)
+    if any(node.op == "Attention" and not node.domain for node in graph.nodes):
+        # Imported late: few models have it.
+        from lite_cpu.lowering.decoder import rewrite_attention
+
+        graph = rewrite_attention(graph)
     return graph
 
 
@@ -173,6 +196,9 @@ def compile_graph(
     infos = tuple(StepInfo(s.label, s.nodes, s.flops, s.bytes) for s in lowering.steps)
     faults, planned, chooser = tuple(lowering.faults), lowering.steps, lowering.chooser
     groups, outputs = lowering.groups, lowering.outputs
+    in_place = {
+        lowering.graph.outputs.index(new): lowering.graph.inputs.index(old) for new, old in lowering.caches.items()
+    }
     tuned_on = choices.device if choices is not None and chooser.is_tuning else ""
     tuned = Tuned(chooser.used, tuned_on, tuple(chooser.describe()))
 
@@ -186,13 +212,22 @@ def compile_graph(
         # Imported late: few programs are saved.
         from lite_cpu.saved.writing import save_program
 
-        return save_program(graph, options, planned, program, infos, faults, library, weights, tuned, segments())
+        return save_program(
+            graph, options, planned, program, infos, faults, library, weights, tuned, segments(), in_place
+        )
+
+    def computes() -> str:
+        # Imported late: few programs are described.
+        from lite_cpu.lowering.computing import computed_types
+
+        return computed_types(planned, library.machine)
 
     intervals = tuple([life.interval for life in lifetimes])
     kernels = frozenset([*(step.kernel for step in planned), *lowering.makers])
     return CompiledProgram(
-        program, infos, faults, intervals, sum(s.bytes for s in constants), save, segments, tuned, kernels
-    )
+        program, infos, faults, intervals, sum(s.bytes for s in constants), save, segments, tuned, kernels, computes,
+        in_place,
+    )  # fmt: skip
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:

@@ -61,6 +61,7 @@ class Lowering(StepEmitter):
         faults: messages of errors that kernels may detect; ``{}`` stands for the number that the kernel reports.
         groups: the groups lowered so far.
         log: receives the kernels of each group, and the reasons for them.
+        caches: outputs of the partition that may be in the memory of an input, with that input.
     """
 
     graph: Graph
@@ -74,6 +75,7 @@ class Lowering(StepEmitter):
     makers: set[Kernel] = field(default_factory=set)
     groups: list[LoweredGroup[Tensor]] = field(default_factory=list)
     log: KernelLog = field(default_factory=partial(KernelLog, logger))
+    caches: Mapping[Value, Value] = field(default_factory=dict)
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     _targets: dict[Value, Tensor] = field(default_factory=dict)
@@ -97,8 +99,19 @@ class Lowering(StepEmitter):
         The record has two int64: the error's number and the offending value.
         """
         self.faults.append(message)
+        return self._record(0), len(self.faults)
+
+    def strides(self, value: Value) -> Tensor | None:
+        """Return the strides of the first two dimensions of a cache, in elements; None for a value of known strides."""
+        if not self.caches:
+            return None
+        numbered = [cache for pair in self.caches.items() for cache in pair]
+        return self._record(1 + numbered.index(value)) if value in numbered else None
+
+    def _record(self, pair: int) -> Tensor:
+        """Return two int64 of the record that a run has besides its arguments."""
         base = FIRST_ARGUMENT + len(self.graph.inputs) + len(self.graph.outputs)
-        return Tensor(Storage(16, base), DType.INT64, (2,), (1,)), len(self.faults)
+        return Tensor(Storage(16 * (pair + 1), base), DType.INT64, (2,), (1,), 2 * pair)
 
     # **** values ****
 
@@ -160,12 +173,6 @@ class Lowering(StepEmitter):
         layout = PanelLayout((columns, depth), (1, 0), depth, columns, lanes * vectors, lanes)
         pack = partial(pack_panels, matrix[None], lanes, vectors)
         return self.packed(("panels", lanes, vectors), [array], pack, layout)
-
-    def bias(self, bias: Value | None, columns: int) -> Tensor:
-        """Return a bias as a dense tensor; zeros if there is none."""
-        if bias is None:
-            return self.packed(("zeros", columns), [], lambda: np.zeros(columns, np.float32))
-        return self.dense(self.tensor(bias))
 
     def cached(self, node: Node, key: Hashable, make: Callable[[], _Object]) -> _Object:
         """Return an object that depends on a node's attributes and on its inputs after the first.
@@ -284,7 +291,8 @@ class Lowering(StepEmitter):
         """Return the chain of element-wise ``nodes`` applied to ``start``, and the operands' values in order."""
         if not nodes:
             return Chain(Operand(start.dtype)), []
-        key = (nodes[0].inputs.index(start), *[self.positions[n] for n in nodes])
+        reader = next(node for node in nodes if start in node.inputs)
+        key = (reader.inputs.index(start), *[self.positions[n] for n in nodes])
         found = self.cache.chains.get(key)
         if found is not None:
             chain, positions = found
@@ -338,7 +346,10 @@ class Lowering(StepEmitter):
                 wide = copy.expand(shape)
             tensors.append(wide)
         spread = [t.strides[axis] == 0 and shape[axis] > 1 for t in tensors]
-        operands = tuple([Operand(o.dtype, flag, o.constant) for o, flag in zip(chain.operands, spread)])
+        single = [t.strides == (0,) * t.rank for t in tensors]
+        operands = tuple(
+            [Operand(o.dtype, flag, o.constant, one) for o, flag, one in zip(chain.operands, spread, single)]
+        )
         return Chain(chain.start, operands, chain.steps), tensors
 
 

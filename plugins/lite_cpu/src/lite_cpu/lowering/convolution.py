@@ -10,7 +10,9 @@ from lite_cpu.lowering.dense import dense
 from lite_cpu.lowering.depthwise import depthwise, is_depthwise
 from lite_cpu.lowering.depthwise_pointwise import depthwise_pointwise
 from lite_cpu.lowering.filters import filters_of
+from lite_cpu.lowering.pairs import reads_pairs
 from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.widening import bias_of
 from lite_cpu.lowering.window import Window, as_image, cached_window
 from lite_cpu.tensors import Tensor
 
@@ -21,7 +23,7 @@ def refuse_convolution(node: Node) -> str | None:
     """Return the reason why a Conv or ConvTranspose cannot be run, or None."""
     x = node.inputs[0]
     assert x is not None
-    if x.dtype is not DType.FLOAT32:
+    if x.dtype is not DType.FLOAT32 and not (x.dtype.is_half and node.op == "Conv"):
         return f"{node.op} of {x.dtype}: the CPU kernels compute in float32"
     if x.shape is None or len(x.shape) not in (3, 4):
         return f"{node.op} over other than one or two spatial dimensions"
@@ -56,5 +58,6 @@ def task_of(lowering: Lowering, group: Group, window: Window, source: Tensor, ta
     _, _, *bias = group.head.inputs
     epilogue, operands = lowering.epilogue(group, group.output.shape, axis=1)
     columns = target.shape[1]
-    biases = lowering.cached(group.head, "bias", lambda: lowering.bias(bias[0] if bias else None, columns))
-    return Convolution(window, source, target, biases, epilogue, tuple(as_image(tensor) for tensor in operands))
+    biases = lowering.cached(group.head, "bias", lambda: bias_of(lowering, bias[0] if bias else None, columns))
+    images = tuple(as_image(tensor) for tensor in operands)
+    return Convolution(window, source, target, biases, epilogue, images, reads_pairs(lowering, group.input(0)))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lite_cpu.chains import Chain
+from lite_cpu.kernels.bfloat16_pairs import group_of_pairs
+from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.filters import Filters
 from lite_cpu.lowering.window import Window
+from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
 
 __all__ = ["Convolution"]
@@ -22,6 +27,7 @@ class Convolution:
         bias: one element for each channel of the output.
         epilogue: the chain that is applied to each output element.
         operands: the operands of the epilogue, broadcast to the shape of the target.
+        pairs: it is computed in pairs of bfloat16; the input is bfloat16, or float32 if it has separate planes.
     """
 
     window: Window
@@ -30,3 +36,13 @@ class Convolution:
     bias: Tensor
     epilogue: Chain
     operands: tuple[Tensor, ...] = ()
+    pairs: bool = False
+
+    @property
+    def panels(self) -> Callable[[Filters, Lowering], Tensor]:
+        """The function that packs weights for the products of this convolution."""
+        return Filters.pairs if self.pairs else Filters.panels
+
+    def multiplies_matrices(self, machine: Machine) -> bool:
+        """Return True if its weights are packed in groups of four along the depth."""
+        return self.pairs and group_of_pairs(machine, self.source.shape[1] // self.window.groups) == 4

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
+from lite_core.ir import DType
 from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
 from lite_cpu.kernels.gemm import Gemm, GemmShape
 from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, gives_own_rows, parts, time_of_a_weight
@@ -14,6 +15,8 @@ from lite_cpu.lowering.algorithms import Algorithm, algorithms, sizes_of
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.convolution_task import Convolution
 from lite_cpu.lowering.filters import Filters
+from lite_cpu.lowering.pairs import as_pairs
+from lite_cpu.lowering.tile_products import direct_in_tiles, gemm_in_tiles, rows_of_tile
 from lite_cpu.lowering.window import image_strides, with_contiguous_channels
 from lite_cpu.lowering.winograd import winograd
 from lite_cpu.machine import Machine
@@ -29,13 +32,14 @@ def dense(lowering: Lowering, task: Convolution, filters: Filters) -> None:
     """Emit a convolution by the fastest algorithm."""
     if task.target.size == 0:
         return
-    if task.window.is_pointwise:
-        pointwise(lowering, task, filters.panels(lowering))
+    # An odd number of channels has no pairs: they are joined as the input is copied for a larger window.
+    if task.window.is_pointwise and not (task.pairs and task.source.shape[1] % 2):
+        pointwise(lowering, task, task.panels(filters, lowering))
         return
 
     def emit(emitter: Lowering, algorithm: Algorithm) -> None:
         if algorithm.tile is None:
-            direct(emitter, task, filters.panels(emitter))
+            direct(emitter, task, task.panels(filters, emitter))
         else:
             winograd(emitter, task, filters, algorithm.tile)
 
@@ -56,7 +60,10 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
         copy = lowering.allocate(source.shape, source.dtype, channels_last_order(4))
         lowering.copy(source, copy)
         source = copy
+    if task.pairs:
+        source = as_pairs(lowering, source, axis=1)
     channels, groups = source.shape[1] // window.groups, window.groups
+    kernel = Gemm(task.epilogue, pairs=task.pairs, matrices=task.multiplies_matrices(machine))
     tensors = [source, target, *operands]
     pixel_strides = [pixels_stride(tensor) for tensor in tensors]
     uniform = [stride for stride in pixel_strides if stride is not None]
@@ -78,23 +85,31 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     )
     if is_one_product:
         strides = [(columns // groups * t.strides[1], 0, s) for t, s in zip(operands, uniform[2:])]
-        emit_gemm(lowering, Gemm(task.epilogue), shape, strides, [source, weights, task.bias, target, *operands])
+        emit_gemm(lowering, kernel, shape, strides, [source, weights, task.bias, target, *operands])
         return
     strides = [(columns // groups * t.strides[1], t.strides[2], t.strides[3]) for t in operands]
     for image in range(batch):
         a, c, *extra = (tensor.slice(0, image, 1) for tensor in tensors)
-        emit_gemm(lowering, Gemm(task.epilogue), shape, strides, [a, weights, task.bias, c, *extra])
+        emit_gemm(lowering, kernel, shape, strides, [a, weights, task.bias, c, *extra])
 
 
 def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     """Emit a convolution with any window: bands of the input are copied with their padding, then multiplied."""
     window, source, target, operands = task.window, task.source, task.target, task.operands
     planes = 0
-    if 1 < source.shape[1] <= MOST_PLANES and window.groups == 1 and source.strides[1] != 1 and source.strides[3] == 1:
-        planes = source.shape[1]
+    batch, all_channels, height, width = source.shape
+    is_odd = task.pairs and all_channels % 2 == 1
+    if is_odd:
+        source = lowering.dense(source)  # an odd number of channels is joined to pairs as it is copied from planes
+    few = all_channels <= MOST_PLANES and window.groups == 1 and (all_channels > 1 or task.pairs)
+    # Planes of one element each look like contiguous channels.
+    if few and (is_odd or (source.strides[1] != 1 and source.strides[3] == 1)):
+        planes = all_channels
+        all_channels = -(-planes // 2) if task.pairs else planes
     else:
         source = with_contiguous_channels(lowering, source)
-    batch, all_channels, height, width = source.shape
+        source = as_pairs(lowering, source, axis=1) if task.pairs else source
+        all_channels = source.shape[1]
     all_columns, out_height, out_width = target.shape[1:]
     columns = all_columns // window.groups
     shape = DirectShape(
@@ -129,13 +144,16 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     is_uniform = all(t.strides[2] == out_width * t.strides[3] or out_height == 1 for t in (target, *operands))
     if is_uniform and _worth_gathering(lowering.machine, shape):
         shape = replace(shape, gathered=True)
+    plane, matrices = source.dtype if planes else DType.FLOAT32, task.multiplies_matrices(lowering.machine)
+    kernel = Direct(task.epilogue, planes, shape.gathered, task.pairs, plane, matrices)
+    kernel, shape, scratch_bytes = direct_in_tiles(lowering.machine, kernel, shape)
     lowering.step(
-        Direct(task.epilogue, planes, shape.gathered),
+        kernel,
         [source, weights, task.bias, target, *operands],
         shape.params([(*image_strides(t), columns * t.strides[1]) for t in operands]),
         shape.items,
-        flops=2 * target.size * shape.window_rows * shape.taps * shape.depth,
-        scratch_bytes=shape.scratch_bytes,
+        flops=2 * target.size * shape.window_rows * shape.taps * shape.depth * (2 if task.pairs else 1),
+        scratch_bytes=scratch_bytes,
         label="direct",
     )
 
@@ -208,12 +226,14 @@ def emit_gemm(
     """Emit a matrix product. ``tensors`` are A, packed B, bias, C and the operands of the epilogue."""
     # Blocks are cut from all rows. If rows are in groups, a block has whole groups or rows of a single group.
     everything = shape if shape.groups == 1 else replace(shape, rows=shape.groups * shape.rows, groups=1)
-    row_block, column_block = everything.blocks(lowering.machine, lowering.options.threads)
+    kernel = gemm_in_tiles(lowering.machine, kernel, shape)
+    row_block, column_block = everything.blocks(lowering.machine, lowering.options.threads, rows_of_tile(kernel))
     group_block = max(1, min(row_block, everything.rows) // shape.rows)
     lowering.step(
         kernel,
         tensors,
         shape.params(row_block, column_block, operand_strides, group_block),
         shape.items(row_block, column_block, group_block),
-        flops=shape.flops,
+        flops=shape.flops * (2 if kernel.pairs else 1),
+        scratch_bytes=kernel.scratch_bytes(group_block * min(row_block, shape.rows), shape),
     )

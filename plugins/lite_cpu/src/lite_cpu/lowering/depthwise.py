@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from lite_compiler.fusion import Group
@@ -12,7 +13,7 @@ from lite_cpu.lowering.window import Window, as_image, image_strides
 from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
 
-__all__ = ["DepthwisePlan", "depthwise", "is_depthwise", "plan_depthwise", "reserve_spaced_images"]
+__all__ = ["DepthwisePlan", "depthwise", "is_depthwise", "is_depthwise_node", "plan_depthwise", "reserve_spaced_images"]
 
 #: Minimum number of operations of a work item; scheduling a smaller one takes about as long as computing it.
 _ITEM_FLOPS = 1 << 16
@@ -41,6 +42,21 @@ def is_depthwise(lowering: Lowering, group: Group, window: Window) -> bool:
     """Return True if the depthwise kernel can compute a Conv: known weights, one input channel in each group."""
     known = all(v is None or lowering.known(v) is not None for v in group.head.inputs[1:])
     return known and _reads_depthwise(group.head) and window.kernel[1] <= _MAX_WINDOW_COLUMNS
+
+
+def is_depthwise_node(node: Node, constants: Container[Value]) -> bool:
+    """Return True if the depthwise kernel computes a node, whose input may then have floats of 16 bits.
+
+    Args:
+        node: any node; its shapes are known.
+        constants: the values that are constants.
+    """
+    if not _reads_depthwise(node) or any(v is not None and v not in constants for v in node.inputs[1:]):
+        return False
+    x, w = node.inputs[:2]
+    assert x is not None
+    assert w is not None
+    return len(x.shape) in (3, 4) and bool(w.shape[-1] <= _MAX_WINDOW_COLUMNS)
 
 
 def reserve_spaced_images(lowering: Lowering) -> None:
@@ -99,7 +115,7 @@ def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Ten
     rows_of_tiles = batch * -(-rows // (down.tile if down else 1))
     block = _channel_block(channels, rows_of_tiles, lanes, lowering.options.threads)
     # The blocks of a pixel would prefetch each other's channels.
-    kernel = Depthwise(across, down, channels < lanes, epilogue, edges, ahead and block >= channels)
+    kernel = Depthwise(across, down, channels < lanes, epilogue, edges, ahead and block >= channels, source.dtype)
     shape = DepthwiseShape(
         batches=batch,
         rows=rows,
@@ -158,9 +174,9 @@ def _gains_by_prefetching(source: Tensor, machine: Machine) -> bool:
     for each multiply-add, some layers gain 8 % and others lose 5 %.
     """
     _, channels, rows, columns = source.shape
-    pixel, lanes = source.strides[3], machine.lanes()
-    is_far = pixel * rows * columns * source.dtype.itemsize > machine.l2_bytes * 2 // 3
-    return is_far and lanes < channels and pixel <= channels + lanes
+    pixel, itemsize = source.strides[3], source.dtype.itemsize
+    is_far = pixel * rows * columns * itemsize > machine.l2_bytes * 2 // 3
+    return is_far and machine.lanes() < channels and pixel <= channels + machine.lanes(itemsize)
 
 
 def _tile_sides(columns: int, cramped: bool) -> tuple[int, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from lite_compiler.fusion import Group
-from lite_core.ir import Node
+from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.depthwise_pointwise import DepthwisePointwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.depthwise import is_depthwise, plan_depthwise
+from lite_cpu.lowering.widening import bias_of
 from lite_cpu.lowering.window import cached_window
 from lite_cpu.tensors import Tensor
 
@@ -17,14 +18,17 @@ __all__ = ["depthwise_pointwise", "worth_fusing"]
 def worth_fusing(lowering: Lowering, first: Group, second: Group) -> bool:
     """Return True if ``first``, which only ``second`` reads, should be computed inside ``second``.
 
-    Both must be convolutions of images with known weights, the first depthwise, the second pointwise. Fusion then pays
-    if the image between them does not fit into half of the second-level cache. Measured on a Zen 4 core with 1 MiB, on
-    the pairs of MobileNet v1 and v2 whose image has 0.6 MiB or more (28x28x192, 28x28x256, 56x56x128, 56x56x144,
-    112x112x32): 5 to 19 % faster in isolation; within whole models between 3 % slower and 10 % faster, 0.5 to 1.5 % of
-    the model. For smaller images the difference is within the noise.
+    Both must be convolutions of images with known weights, the first depthwise, the second pointwise and of float32;
+    the input of the first may have 16 bits. Fusion then pays if the image between them does not fit into half of the
+    second-level cache. Measured on a Zen 4 core with 1 MiB, on the pairs of MobileNet v1 and v2 whose image has 0.6 MiB
+    or more (28x28x192, 28x28x256, 56x56x128, 56x56x144, 112x112x32): 5 to 19 % faster in isolation; within whole models
+    between 3 % slower and 10 % faster, 0.5 to 1.5 % of the model. For smaller images the difference is within the
+    noise.
     """
     if not (_is_convolution_of_images(first.head) and _is_convolution_of_images(second.head)):
         return False
+    if first.output.dtype is not DType.FLOAT32:
+        return False  # the product would be one of 16-bit floats
     batch, channels, rows, columns = first.output.shape
     image_bytes = batch * channels * rows * columns * first.output.dtype.itemsize
     if image_bytes <= lowering.machine.l2_bytes // 2:
@@ -50,7 +54,7 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     plan = plan_depthwise(lowering, first, cached_window(lowering, first.head), source, intermediate)
     batch, outputs, rows, columns = target.shape
     weights = lowering.cached(group.head, "panels", lambda: lowering.packed_panels(w))
-    bias = lowering.cached(group.head, "bias", lambda: lowering.bias(rest[0] if rest else None, outputs))
+    bias = lowering.cached(group.head, "bias", lambda: bias_of(lowering, rest[0] if rest else None, outputs))
     chain, others = lowering.epilogue(group, target.shape, axis=1)
     spaced = [_with_pixel_stride(lowering, tensor) for tensor in others]
     operands = [tensor for tensor, _ in spaced]

@@ -34,7 +34,7 @@ def reserve_destinations(lowering: Lowering, elementwise: Set[Node]) -> None:
     def result_of(node: Node) -> Tensor | None:
         value = node.outputs[0]
         assert value is not None
-        if all(lowering.known(v) is not None for v in node.used()):
+        if value in lowering.caches or all(lowering.known(v) is not None for v in node.used()):
             return None
         result = lowering.target(value, channels_last_order(len(value.shape)) if _is_image(node, images) else None)
         lowering.reserve(value, result)

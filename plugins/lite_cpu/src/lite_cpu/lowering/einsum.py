@@ -18,6 +18,7 @@ from lite_cpu.lowering.matmul import panels_at_run_time
 from lite_cpu.lowering.products import Epilogue, emit_product, with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import reshaped
+from lite_cpu.lowering.widening import bias_of
 from lite_cpu.tensors import Tensor
 
 F32 = DType.FLOAT32
@@ -62,7 +63,7 @@ def einsum(lowering: Lowering, group: Group) -> None:
     if c is None or c.strides[-1] != 1:
         c = lowering.allocate([*batch, rows, columns], F32)
     a = with_contiguous_rows(lowering, matrices)
-    emit_product(lowering, a, panels, lowering.bias(None, columns), c, Epilogue(Chain(Operand(F32))))
+    emit_product(lowering, a, panels, bias_of(lowering, None, columns), c, Epilogue(Chain(Operand(F32))))
     if c.storage is not target.storage:
         lowering.copy(reshaped(lowering, c, ordered.shape), ordered)
 

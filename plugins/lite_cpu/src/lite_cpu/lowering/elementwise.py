@@ -7,8 +7,10 @@ from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.ir import Node
 from lite_cpu import scalar_ops
+from lite_cpu.chains import Chain
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
+from lite_cpu.tensors import Tensor
 
 __all__ = ["elementwise", "is_elementwise"]
 
@@ -42,4 +44,19 @@ def elementwise(lowering: Lowering, group: Group) -> None:
     shape = tuple(group.output.shape)
     like = next((s for s in sources if s.shape == shape), None)
     order = None if like is None else memory_order(like)
-    lowering.elementwise(chain, sources, lowering.target(group.output, order))
+    target = lowering.target(group.output, order)
+    if len(nodes) == 1 and nodes[0].qualified_op == "Where" and target.dtype.is_half:
+        chain, sources, target = _choice_of_bits(chain, sources, target)
+    lowering.elementwise(chain, sources, target)
+
+
+def _choice_of_bits(chain: Chain, sources: list[Tensor], target: Tensor) -> tuple[Chain, list[Tensor], Tensor]:
+    """Return a choice between 16-bit floats as one between integers: it keeps all bits, and converts nothing.
+
+    With numbers of another type among them, the choice is returned unchanged.
+    """
+    if any(source.dtype is not target.dtype for source in sources[1:]):
+        return chain, sources, target
+    result = target.as_bits()
+    step = chain.steps[0]._replace(output=result.dtype)
+    return chain._replace(steps=(step,)), [sources[0], *(source.as_bits() for source in sources[1:])], result

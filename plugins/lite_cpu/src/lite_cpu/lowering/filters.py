@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Node, PanelLayout
+from lite_core.ir import DType, Node, PanelLayout
+from lite_cpu.dot_panels import DotPanels, Matrices, pack_pairs
+from lite_cpu.kernels.bfloat16_pairs import group_of_pairs
 from lite_cpu.kernels.tiles import gemm_tile, pack_columns
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
@@ -64,15 +66,21 @@ class Filters:
             found = self._packed[key] = lowering.packed((key, view), [source], lambda: pack(elements), recipe)
         return found
 
-    def layout(self, lanes: int, vectors: int) -> PanelLayout | None:
-        """Return the layout of :meth:`panels` if the view is a transposition of the whole constant, else None."""
-        groups, columns = self.view.shape[:2]
+    def _transposition(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return the dimensions of the whole constant and their order in matrices; None if the view is a part of it."""
         dims = sorted(range(5), key=lambda d: (self.view.shape[d] > 1, -self.view.strides[d]))
         split = tuple(self.view.shape[d] for d in dims)
         dense = all(self.view.strides[d] == prod(split[i + 1 :]) for i, d in enumerate(dims) if split[i] > 1)
         if self.source is None or not dense or self.view.offset or prod(split) != self.source.size or not prod(split):
             return None
-        order = tuple(dims.index(d) for d in _MATRIX_ORDER)
+        return split, tuple(dims.index(d) for d in _MATRIX_ORDER)
+
+    def layout(self, lanes: int, vectors: int) -> PanelLayout | None:
+        """Return the layout of :meth:`panels` if the view is a transposition of the whole constant, else None."""
+        found = self._transposition()
+        if found is None:
+            return None
+        (split, order), (groups, columns) = found, self.view.shape[:2]
         return PanelLayout(split, order, prod(split) // (groups * columns), columns, lanes * vectors, lanes)
 
     def panels(self, lowering: Lowering) -> Tensor:
@@ -98,6 +106,23 @@ class Filters:
             return pack_columns(matrices_of, (groups, depth, columns), lanes, vectors)
 
         return self.packed(lowering, ("panels", lanes, vectors), pack, self.layout(lanes, vectors))
+
+    def pairs(self, lowering: Lowering) -> Tensor:
+        """Return the known weights as panels of pairs of bfloat16 [groups, n]; a run of pairs is a pixel.
+
+        See :func:`~lite_cpu.dot_panels.pack_pairs`.
+        """
+        lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
+        groups, columns, depth, height, width = self.view.shape
+        shape, found = (groups, height * width, depth, columns), self._transposition()
+        group, layout = group_of_pairs(lowering.machine, depth), None
+        if found is not None:
+            layout = DotPanels(Matrices(*found, shape, ()), DType.BFLOAT16, group, lanes, vectors)
+
+        def pack(elements: Array) -> Array:
+            return pack_pairs(elements.transpose(_MATRIX_ORDER).reshape(shape), lanes, vectors, group)
+
+        return self.packed(lowering, ("bfloat16 panels", lanes, vectors, group), pack, layout)
 
 
 def filters_of(lowering: Lowering, node: Node, groups: int, *, transposed: bool = False) -> Filters:

@@ -10,13 +10,12 @@ import numpy as np
 from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
 from lite_compiler.views import gather_view
-from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.kernels.bounds import CheckIndices
 from lite_cpu.kernels.gather import GatherElements, GatherRows, Lines
 from lite_cpu.kernels.scatter import ScatterElements, ScatterRows
 from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.indices import check_indices
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, required_input
 from lite_cpu.tensors import Tensor
@@ -25,35 +24,6 @@ Array = np.ndarray[Any, Any]
 
 #: Minimum number of elements that a work item moves.
 _ITEM_ELEMENTS = 8192
-
-
-def check_indices(lowering: Lowering, node: Node, sizes: tuple[int, ...]) -> None:
-    """Check that indices are in range: now if they are known, else by a step of the program.
-
-    Args:
-        lowering: the context that steps are emitted into.
-        node: the node; its second input has the indices, tuples that address dimensions.
-        sizes: the sizes of these dimensions.
-
-    Raises:
-        ExecutionError: a known index is out of range.
-    """
-    value = required_input(node, 1)
-    array = lowering.known(value)
-    if array is None:
-        indices = lowering.dense(lowering.tensor(value))
-        fault, number = lowering.fault(f"{node.describe()}: index {{}} is out of range for {_describe(sizes)}")
-        tuples = indices.size // max(len(sizes), 1) if sizes else 0
-        lowering.step(CheckIndices(value.dtype, len(sizes)), [indices, fault], [tuples, number, *sizes], min(tuples, 1))
-    elif array.size:
-        for size, column in zip(sizes, array.reshape(-1, max(len(sizes), 1)).T):
-            invalid = column[(column < -size) | (column >= size)]
-            if invalid.size:
-                raise ExecutionError(f"{node.describe()}: index {invalid[0]} is out of range for {_describe((size,))}")
-
-
-def _describe(sizes: tuple[int, ...]) -> str:
-    return f"a dimension of {sizes[0]}" if len(sizes) == 1 else f"dimensions of {', '.join(map(str, sizes))}"
 
 
 @lowers("Gather")

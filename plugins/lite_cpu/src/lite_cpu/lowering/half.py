@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lite_compiler.rewriting import Rewriter
 from lite_core.ir import DType, Graph, Node, Value
-from lite_cpu.lowering.rewriting import Rewriter
 from lite_cpu.lowering.weights import WeightCache
 
 __all__ = ["as_float32", "has_halves", "widen_halves"]

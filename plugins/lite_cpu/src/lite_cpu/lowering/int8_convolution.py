@@ -9,22 +9,23 @@ from lite_core.ir import Node
 from lite_cpu.dot_panels import Matrices
 from lite_cpu.kernels.bands import cut_bands
 from lite_cpu.kernels.conv_int8 import ConvInt8, ConvInt8Shape
-from lite_cpu.kernels.depthwise_int8 import DepthwiseInt8, DepthwiseInt8Shape, pack_depthwise_int8
 from lite_cpu.kernels.int8_tiles import LeftSide
+from lite_cpu.kernels.integer_dots import DotForm
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.lowering.context import Lowering, channels_last_order
+from lite_cpu.lowering.int8_depthwise import emit_depthwise
 from lite_cpu.lowering.int8_operands import (
     RightSide,
     choose_form,
     is_single,
     pack_at_run_time,
     pack_known,
-    subtract_zero_point,
     zero_point,
 )
-from lite_cpu.lowering.int8_products import ITEM_OPERATIONS, emit_int8_product
+from lite_cpu.lowering.int8_products import emit_int8_product
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import input_of, required_input
+from lite_cpu.lowering.tile_products import windows_stay_in_place
 from lite_cpu.lowering.window import Window, as_image, image_strides, window_of, with_contiguous_channels
 from lite_cpu.tensors import Tensor
 
@@ -52,7 +53,7 @@ def conv_integer(lowering: Lowering, group: Group) -> None:
         w, zero = node.inputs[1], input_of(node, 3)
         known = lowering.known(w) is not None and (zero is None or lowering.known(zero) is not None)
         if known and 1 < window.groups == source.shape[1] == written.shape[1]:
-            _depthwise(lowering, group, window, source, as_image(written))
+            emit_depthwise(lowering, group, window, source, as_image(written))
         else:
             emit = _pointwise if window.is_pointwise else _dense
             emit(lowering, group, window, source, as_image(written))
@@ -69,7 +70,7 @@ def _conv_weights(lowering: Lowering, node: Node, window: Window) -> RightSide:
     # With a dilation, the pixels of a window row are not contiguous.
     runs, depth = (height, width * channels) if window.dilations[1] == 1 else (height * width, channels)
     zero_shape = () if is_single(zero) else (columns, *(1 for _ in w.shape[1:]))
-    form = choose_form(lowering, w, zero, zero_shape)
+    form = choose_form(lowering, required_input(node).dtype, w, zero, zero_shape)
     split, order = (groups, columns // groups, channels, height, width), (0, 3, 4, 2, 1)
     array, point = lowering.known(w), lowering.known(zero)
     if array is not None and (zero is None or point is not None):
@@ -126,54 +127,26 @@ def _dense(lowering: Lowering, group: Group, window: Window, source: Tensor, tar
         *window.strides, *window.dilations, *window.kernel, right.panels.shape[1],
         band_rows=1, column_block=columns,
     )  # fmt: skip
-    shape = _with_blocks(lowering, shape, right.form.left.itemsize)
+    blocked = right.form.tiles and not windows_stay_in_place(shape, 1)
+    shape = _with_blocks(lowering, shape, right.form, blocked=blocked)
     zero = zero_point(lowering, input_of(group.head, 2), x.dtype)
     lowering.step(
-        ConvInt8(LeftSide(x.dtype, right.form), epilogue),
+        ConvInt8(LeftSide(x.dtype, right.form), epilogue, blocked),
         [source, zero, right.panels, right.sums, target, *operands],
         shape.params([(*image_strides(t), columns * t.strides[1]) for t in operands]),
         shape.items,
         flops=2 * target.size * shape.window_rows * shape.taps * shape.depth,
-        scratch_bytes=shape.scratch_bytes(right.form.left.itemsize),
+        scratch_bytes=shape.scratch_bytes(right.form, blocked=blocked),
     )
 
 
-def _with_blocks(lowering: Lowering, shape: ConvInt8Shape, itemsize: int) -> ConvInt8Shape:
+def _with_blocks(lowering: Lowering, shape: ConvInt8Shape, form: DotForm, *, blocked: bool) -> ConvInt8Shape:
     """Choose the rows of a band and the columns of a work item: bands fit into the cache, threads get several items."""
     machine, threads = lowering.machine, lowering.options.threads
     panel = gemm_tile(machine)[1] * machine.lanes()
-    row_bytes = itemsize * shape.row_stride * shape.band_width * shape.channels
+    row_bytes = form.left.itemsize * shape.row_stride * shape.band_width * shape.channels
+    if blocked:
+        row_bytes += 4 * shape.out_width * shape.window_rows * shape.taps * form.steps(shape.depth)
     rows = min(shape.out_height, max(1, machine.l2_bytes // 4 // max(1, row_bytes)))
     shape = replace(shape, band_rows=rows, column_block=-(-shape.columns // panel) * panel)
     return cut_bands(shape, 1 if threads == 1 else 4 * threads, 2 * shape.window_rows, panel)
-
-
-def _depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, target: Tensor) -> None:
-    """Emit a convolution with one input channel and one output channel in each group."""
-    node = group.head
-    x = required_input(node)
-    w, zero = lowering.known(node.inputs[1]), lowering.known(input_of(node, 3))
-    assert w is not None
-    weights, lanes = w, lowering.machine.lanes()
-    point = None if zero is None else zero.reshape((-1, *(1 for _ in w.shape[1:])))
-    packed = lowering.packed(
-        ("int8 depthwise", lanes), [w] if zero is None else [w, zero],
-        lambda: pack_depthwise_int8(subtract_zero_point(weights, point), lanes),
-    )  # fmt: skip
-    epilogue, others = lowering.epilogue(group, group.output.shape, axis=1)
-    operands = [as_image(tensor) for tensor in others]
-    batch, channels, height, width = source.shape
-    shape = DepthwiseInt8Shape(
-        batch, height, width, target.shape[2], target.shape[3], channels,
-        *image_strides(source), *image_strides(target),
-        *window.begin, *window.kernel, *window.strides, *window.dilations, packed.shape[1],
-    )  # fmt: skip
-    flops = 2 * target.size * window.kernel[0] * window.kernel[1]
-    lowering.step(
-        DepthwiseInt8(x.dtype, epilogue),
-        [source, zero_point(lowering, input_of(node, 2), x.dtype), packed, target, *operands],
-        shape.params([image_strides(t) for t in operands]),
-        shape.items,
-        max(1, ITEM_OPERATIONS * shape.items // max(1, flops)),
-        flops=flops,
-    )

@@ -80,7 +80,7 @@ def _matmul_weights(lowering: Lowering, node: Node, batch: tuple[int, ...]) -> t
     shape = tuple(value.shape) if len(value.shape) > 1 else (*value.shape, 1)
     *stack, depth, columns = shape
     zero_shape = () if zero is None or is_single(zero) else tuple(zero.shape)
-    form = choose_form(lowering, value, zero, zero_shape)
+    form = choose_form(lowering, required_input(node).dtype, value, zero, zero_shape)
     array, point = lowering.known(value), lowering.known(zero)
     if array is not None and (zero is None or point is not None):
         matrices = Matrices(shape, tuple(range(len(shape))), (prod(stack), 1, depth, columns), zero_shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_cpu.dot_panels import DotPanels, Matrices
-from lite_cpu.kernels.integer_dots import INT16_PAIRS, DotForm, byte_form, packed_size
+from lite_cpu.kernels.integer_dots import INT16_PAIRS, DotForm, byte_form, is_x86, packed_size
 from lite_cpu.kernels.packing_int8 import PackInt8
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.lowering.context import Lowering
@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+
+#: The largest absolute weight whose products with two bytes fit 16 bits when they are added.
+_SEVEN_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +50,32 @@ def subtract_zero_point(w: Array, zero: Array | None) -> Array:
     return np.asarray(w.astype(np.int16) if zero is None else w.astype(np.int16) - zero.astype(np.int16))
 
 
-def choose_form(lowering: Lowering, w: Value, zero: Value | None, zero_shape: tuple[int, ...]) -> DotForm:
-    """Choose 8-bit dot products if the machine has them and the weights minus their zero point fit into 8 bits."""
-    bytes_ = byte_form(lowering.machine)
+def choose_form(lowering: Lowering, x: DType, w: Value, zero: Value | None, zero_shape: tuple[int, ...]) -> DotForm:
+    """Choose 8-bit dot products if the machine has them and the weights minus their zero point fit into 8 bits.
+
+    x86 processors without them multiply bytes by weights of at most 7 bits.
+
+    Args:
+        lowering: the lowering context.
+        x: the element type of the left matrix.
+        w: the weights.
+        zero: their zero point, or None.
+        zero_shape: the shape in which it broadcasts to the weights.
+    """
+    bytes_ = byte_form(lowering.machine, x)
     array, point = lowering.known(w), lowering.known(zero)
-    if bytes_ is None or (zero is not None and point is None):
+    if zero is not None and point is None:
         return INT16_PAIRS
     middle = 0 if w.dtype is DType.INT8 else 128
-    if np.all((0 if point is None else point) == middle):
+    if bytes_ is not None and np.all((0 if point is None else point) == middle):
         return bytes_
-    if array is None:
+    if array is None or (bytes_ is None and not is_x86(lowering.machine)):
         return INT16_PAIRS
     difference = subtract_zero_point(array, None if point is None else point.reshape(zero_shape))
-    return bytes_ if difference.min(initial=0) >= -128 and difference.max(initial=0) <= 127 else INT16_PAIRS
+    lowest, highest = difference.min(initial=0), difference.max(initial=0)
+    if bytes_ is None:
+        return DotForm(DType.UINT8, DType.INT8) if lowest >= -_SEVEN_BITS and highest <= _SEVEN_BITS else INT16_PAIRS
+    return bytes_ if lowest >= -128 and highest <= 127 else INT16_PAIRS
 
 
 def pack_known(lowering: Lowering, w: Array, zero: Array | None, form: DotForm, matrices: Matrices) -> RightSide:

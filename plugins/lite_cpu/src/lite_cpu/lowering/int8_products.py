@@ -9,8 +9,11 @@ from itertools import product
 from lite_cpu.chains import Chain
 from lite_cpu.kernels.gemm_int8 import GemmInt8, GemmInt8Shape
 from lite_cpu.kernels.int8_tiles import LeftSide
+from lite_cpu.kernels.integer_dots import vector_form
+from lite_cpu.kernels.tile_rows import can_stay_in_place
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.int8_operands import RightSide
+from lite_cpu.lowering.tile_products import FEWEST_ROWS
 from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["ITEM_OPERATIONS", "emit_int8_product"]
@@ -61,9 +64,13 @@ def emit_int8_product(
         rows, depth, columns, row[1], row[0], batches, groups, batch[1], group[1], batch[2], group[2], row[2],
         batch[3], batch[4], batch[0], group[0],
     )  # fmt: skip
+    if rows < FEWEST_ROWS:
+        left = replace(left, form=vector_form(lowering.machine, left.form))
     in_place = left.is_ready and depth % left.form.group == 0
+    if left.form.tiles:
+        in_place = can_stay_in_place(rows, depth, row[1])
     kernel = GemmInt8(left, epilogue, in_place, row_points=row[2] != 0)
-    row_block, column_block = shape.blocks(lowering.machine, lowering.options.threads, left.form.left.itemsize)
+    row_block, column_block = shape.blocks(lowering.machine, lowering.options.threads, left.form)
     items = shape.items(row_block, column_block)
     operand_strides = [(batch[i], group[i], row[i]) for i in range(5, len(views))]
     for indices in product(*(range(n) for n, _ in outer)):

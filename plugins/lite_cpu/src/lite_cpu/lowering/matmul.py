@@ -11,14 +11,17 @@ from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
+from lite_cpu.kernels.bfloat16_pairs import PAIR, group_of_pairs
 from lite_cpu.kernels.plain_matmul import PlainMatMul
 from lite_cpu.lowering.attention import AttentionGroup, attention
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.external import external_product
 from lite_cpu.lowering.narrow_weights import stored_weights
 from lite_cpu.lowering.packing import pack_at_run_time, pack_constant
+from lite_cpu.lowering.pairs import as_pairs, pack_constant_pairs, reads_pairs
 from lite_cpu.lowering.products import Epilogue, Panels, emit_product, insert_axis, with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.widening import bias_of
 from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["panels_at_run_time", "product_to"]
@@ -30,7 +33,9 @@ _PLAIN = (DType.FLOAT64, DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
 def refuse_gemm(node: Node) -> str | None:
     a = node.inputs[0]
     assert a is not None
-    return None if a.dtype is F32 else f"{node.op} on {a.dtype}: the CPU kernels compute in float32"
+    if a.dtype is F32 or a.dtype is DType.BFLOAT16:
+        return None
+    return f"{node.op} on {a.dtype}: the CPU kernels compute in float32"
 
 
 def refuse_matmul(node: Node) -> str | None:
@@ -48,15 +53,25 @@ def matmul(lowering: Lowering, group: Group) -> None:
     left, right = group.head.inputs[0], group.head.inputs[1]
     assert left is not None
     assert right is not None
-    if left.dtype is not F32:
+    if left.dtype in _PLAIN:
         plain_matmul(lowering, group)
         return
     a = _as_matrix(lowering.tensor(left), 0)
+    pairs = reads_pairs(lowering, left)
     if external_product(lowering, group, a, right):
         return
     array = lowering.known(right)
     if array is None:
-        panels = panels_at_run_time(lowering, _as_matrix(lowering.tensor(right), 1))
+        b = _as_matrix(lowering.tensor(right), 1)
+        panels = _pairs_at_run_time(lowering, b) if pairs else panels_at_run_time(lowering, b)
+    elif pairs:
+        *batch, depth, columns = array.shape if array.ndim > 1 else (*array.shape, 1)
+        shape = (*batch, depth, columns)
+        adjacent = group_of_pairs(lowering.machine, depth)
+        packed = lowering.cached(
+            group.head, "pairs", lambda: pack_constant_pairs(lowering, array, shape, group=adjacent)
+        )
+        panels = Panels.of(packed, batch, depth // 2, columns, adjacent == 4)
     else:
         *batch, depth, columns = array.shape if array.ndim > 1 else (*array.shape, 1)
         dtype = stored_weights(lowering, array, prod(a.shape[:-1]))
@@ -67,6 +82,7 @@ def matmul(lowering: Lowering, group: Group) -> None:
             lambda: pack_constant(lowering, array, transposed=is_vector, dtype=dtype),
         )
         panels = Panels.of(packed, batch, depth, columns)
+    a = as_pairs(lowering, a) if pairs else a
     product_to(lowering, group, a, panels, vectors=(len(left.shape) == 1, len(right.shape) == 1))
 
 
@@ -87,13 +103,20 @@ def gemm(lowering: Lowering, group: Group) -> None:
     rows, columns = result.shape
     if external_product(
         lowering, group, a, right, transposed=transposed,
-        head_epilogue=lambda: _scaled_sum(lowering, alpha, beta, addend, (rows, columns)),
+        head_epilogue=lambda: _scaled_sum(lowering, alpha, beta, addend, result),
     ):  # fmt: skip
         return
     array = lowering.known(right)
+    pairs = reads_pairs(lowering, left)
     if array is None:
         b = lowering.tensor(right)
-        panels = panels_at_run_time(lowering, b.permute((1, 0)) if transposed else b)
+        b = b.permute((1, 0)) if transposed else b
+        panels = _pairs_at_run_time(lowering, b) if pairs else panels_at_run_time(lowering, b)
+    elif pairs:
+        adjacent = group_of_pairs(lowering.machine, a.shape[1])
+        packed = pack_constant_pairs(lowering, array, array.shape, transposed=transposed, scale=alpha, group=adjacent)
+        panels = Panels.of(packed, (), a.shape[1] // 2, columns, adjacent == 4)
+        alpha = 1.0
     else:
         dtype = stored_weights(lowering, array, rows, scale=alpha)
         packed = pack_constant(lowering, array, transposed=transposed, scale=alpha, dtype=dtype)
@@ -104,7 +127,8 @@ def gemm(lowering: Lowering, group: Group) -> None:
         bias = _bias(lowering, addend, beta, columns)
     if bias is not None:
         addend = None
-    head_epilogue = _scaled_sum(lowering, alpha, beta, addend, (rows, columns))
+    head_epilogue = _scaled_sum(lowering, alpha, beta, addend, result)
+    a = as_pairs(lowering, a) if pairs else a
     product_to(lowering, group, a, panels, bias=bias, head_epilogue=head_epilogue)
 
 
@@ -112,16 +136,16 @@ def _bias(lowering: Lowering, addend: Value, beta: float, columns: int) -> Tenso
     """Return ``beta * C`` as one number for each column; None if every run would have to compute it."""
     array = lowering.known(addend)
     if array is not None:
-        return lowering.constant(np.broadcast_to(array.reshape(-1) * np.float32(beta), (columns,)))
-    if beta != 1 or prod(addend.shape) != columns:
+        wide = array.astype(np.float32, copy=False)
+        return lowering.constant(np.broadcast_to(wide.reshape(-1) * np.float32(beta), (columns,)))
+    if beta != 1 or prod(addend.shape) != columns or addend.dtype is not F32:
         return None
     return lowering.dense(lowering.tensor(addend)).reshape((columns,))
 
 
-def _scaled_sum(
-    lowering: Lowering, alpha: float, beta: float, addend: Value | None, shape: tuple[int, int]
-) -> Epilogue:
-    """Return ``alpha * x + beta * addend`` as a chain with its operands."""
+def _scaled_sum(lowering: Lowering, alpha: float, beta: float, addend: Value | None, result: Value) -> Epilogue:
+    """Return ``alpha * x + beta * addend``, the elements of ``result``, as a chain with its operands."""
+    shape = tuple(result.shape)
     operands: list[Tensor] = []
     steps: list[tuple[str, int, int]] = []  # 0 is x, 1, 2... are operands, -1, -2... are results of earlier steps
 
@@ -141,9 +165,9 @@ def _scaled_sum(
             y = -len(steps)
         steps.append(("Add", x, y))
     resolved = [tuple(i if i >= 0 else len(operands) - i for i in (a, b)) for _, a, b in steps]
-    applied = tuple(Apply(op, inputs, F32) for (op, _, _), inputs in zip(steps, resolved))
-    spread = (Operand(F32, t.strides[-1] == 0 and shape[-1] > 1) for t in operands)
-    return Epilogue(Chain(Operand(F32), tuple(spread), applied), tuple(operands))
+    applied = tuple(Apply(op, inputs, result.dtype) for (op, _, _), inputs in zip(steps, resolved))
+    spread = (Operand(t.dtype, t.strides[-1] == 0 and shape[-1] > 1) for t in operands)
+    return Epilogue(Chain(Operand(result.dtype), tuple(spread), applied), tuple(operands))
 
 
 def panels_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
@@ -157,6 +181,18 @@ def panels_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
     packed = lowering.dense(flat).reshape(flat.shape[:2]) if columns == 1 else pack_at_run_time(lowering, flat)
     assert packed is not None
     return Panels.of(packed, unrepeated.shape[:-2], depth, columns)
+
+
+def _pairs_at_run_time(lowering: Lowering, b: Tensor) -> Panels:
+    """Emit steps that pack bfloat16 [*batch, depth, columns] as pairs, in the order of the machine's products."""
+    group = group_of_pairs(lowering.machine, b.shape[-2])
+    panels = panels_at_run_time(lowering, as_pairs(lowering, b, -2, group))
+    if group == 2:
+        return panels
+    groups = panels.packed
+    shape, strides = (groups.shape[0], 2 * groups.shape[1]), (2 * groups.strides[0], 1)
+    packed = Tensor(groups.storage, PAIR, shape, strides, 2 * groups.offset)
+    return Panels.of(packed, panels.batch.shape, 2 * panels.depth, panels.columns, matrices=True)
 
 
 def product_to(
@@ -200,7 +236,7 @@ def product_to(
         lowering,
         with_contiguous_rows(lowering, a),
         panels,
-        bias or lowering.bias(None, panels.columns),
+        bias or bias_of(lowering, None, panels.columns),
         written,
         epilogue,
     )

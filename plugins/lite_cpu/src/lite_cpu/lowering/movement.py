@@ -15,6 +15,7 @@ from lite_compiler.views import tile_view
 from lite_core.ir import DType, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.chains import Chain, Operand
+from lite_cpu.lowering.caches import append
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, input_of, known_ints, required_input, reshaped
@@ -27,6 +28,9 @@ Array = np.ndarray[Any, Any]
 def concat(lowering: Lowering, group: Group) -> None:
     """Copy the inputs that were not written directly into the result; see :mod:`lite_cpu.lowering.destinations`."""
     node, y = group.head, group.output
+    if y in lowering.caches:
+        append(lowering, node)
+        return
     target = lowering.target(y, order_of_largest([lowering.tensor(v) for v in node.used()]))
     for value, part in concat_parts(node, target):
         source = lowering.tensor(value)
@@ -165,9 +169,9 @@ def _runs(indices: list[int]) -> Iterator[tuple[int, int, int, int]]:
 
 @lowers("Trilu")
 def trilu(lowering: Lowering, group: Group) -> None:
-    """Emit a chain that keeps elements with ``column - row`` at least (upper) or at most (lower) ``k``."""
+    """Emit a chain that keeps elements with ``column - row`` at least (upper) or at most (lower) ``k``, bit for bit."""
     x, k, y = required_input(group.head), input_of(group.head, 1), group.output
-    source = lowering.tensor(x)
+    source = lowering.tensor(x).as_bits()
     rows, columns = source.shape[-2:]
     column = lowering.constant(np.arange(columns))
     row = lowering.constant(np.arange(rows)[:, np.newaxis])
@@ -176,15 +180,15 @@ def trilu(lowering: Lowering, group: Group) -> None:
     index = Operand(DType.INT64)
     chain = Chain(
         index,
-        (index, index, Operand(x.dtype), Operand(x.dtype)),
+        (index, index, Operand(source.dtype), Operand(source.dtype)),
         (
             Apply("Sub", (0, 1), DType.INT64),
             Apply(keep, (5, 2), DType.BOOL),
-            Apply("Where", (6, 3, 4), x.dtype),
+            Apply("Where", (6, 3, 4), source.dtype),
         ),
     )
-    zero = zero_like(lowering, x)
-    lowering.elementwise(chain, [column, row, diagonal, source, zero], lowering.target(y, memory_order(source)))
+    zero, target = zero_like(lowering, x).as_bits(), lowering.target(y, memory_order(source))
+    lowering.elementwise(chain, [column, row, diagonal, source, zero], target.as_bits())
 
 
 @lowers("OneHot")

@@ -17,6 +17,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.widening import widened_value
 from lite_cpu.tensors import Tensor
 
 F32 = DType.FLOAT32
@@ -27,8 +28,8 @@ _MEAN_VARIANCE_EPSILON = 1e-9
 
 def refuse_normalization(node: Node) -> str | None:
     for value in node.inputs:
-        if value is not None and value.dtype is not F32:
-            return f"{node.op} of {value.dtype}: the CPU kernels normalise float32"
+        if value is not None and value.dtype is not F32 and not value.dtype.is_half:
+            return f"{node.op} of {value.dtype}: the CPU kernels normalise in float32"
     return None
 
 
@@ -43,12 +44,11 @@ def batch_normalization(lowering: Lowering, group: Group) -> None:
     epsilon = attributes_of(group.head)["epsilon"]
     factor = _factor(lowering, scale, variance, epsilon)
     vectors = [_per_channel(t, source.rank) for t in (lowering.tensor(mean), factor, lowering.tensor(bias))]
-    start = Operand(F32)
-    steps = tuple(Apply(op, (a, b), F32) for op, a, b in (("Sub", 0, 1), ("Mul", 4, 2), ("Add", 5, 3)))
     normalized = group.head.outputs[0]
     assert normalized is not None
+    steps = (Apply("Sub", (0, 1), F32), Apply("Mul", (4, 2), F32), Apply("Add", (5, 3), normalized.dtype))
     tail, reads = lowering.chain(normalized, group.tail)
-    chain = Chain(start, (start,) * 3, steps).then(tail)
+    chain = Chain(Operand(source.dtype), tuple([Operand(v.dtype) for v in vectors]), steps).then(tail)
     operands = [*vectors, *(lowering.tensor(v) for v in reads)]
     lowering.elementwise(chain, [source, *operands], lowering.target(group.output, memory_order(source)))
 
@@ -57,11 +57,12 @@ def _factor(lowering: Lowering, scale: Value, variance: Value, epsilon: float) -
     """Return ``scale / sqrt(variance + epsilon)``, computed before the run if both are known."""
     scales, variances = lowering.known(scale), lowering.known(variance)
     if scales is not None and variances is not None:
-        return lowering.constant(np.asarray(scales / np.sqrt(variances + np.float32(epsilon)), np.float32))
+        deviations = np.sqrt(variances.astype(np.float32) + np.float32(epsilon))
+        return lowering.constant(scales.astype(np.float32) / deviations)
     factor = lowering.allocate(scale.shape, F32)
     steps = (Apply("Add", (0, 1), F32), Apply("Sqrt", (3,), F32), Apply("Div", (2, 4), F32))
     added = lowering.constant(np.full(1, epsilon, np.float32))
-    chain = Chain(Operand(F32), (Operand(F32), Operand(F32)), steps)
+    chain = Chain(Operand(variance.dtype), (Operand(F32), Operand(scale.dtype)), steps)
     lowering.elementwise(chain, [lowering.tensor(variance), added, lowering.tensor(scale)], factor)
     return factor
 
@@ -73,6 +74,11 @@ def _per_channel(vector: Tensor, rank: int) -> Tensor:
 
 
 # **** by the statistics of the input ****
+
+
+def _factors(lowering: Lowering, value: Value) -> Tensor:
+    """Return a scale or a bias; if it is known, as float32, so that no row converts it."""
+    return lowering.tensor(value if lowering.known(value) is None else widened_value(lowering, value))
 
 
 @lowers("LayerNormalization", refuse=refuse_normalization)
@@ -92,8 +98,8 @@ def layer_normalization(lowering: Lowering, group: Group) -> None:
         lowering.allocate(source.shape, F32) if target is None else target,
         axes,
         attributes["epsilon"],
-        scale=lowering.tensor(scale).expand(source.shape),
-        bias=None if bias is None else lowering.tensor(bias).expand(source.shape),
+        scale=_factors(lowering, scale).expand(source.shape),
+        bias=None if bias is None else _factors(lowering, bias).expand(source.shape),
         mean=None if mean is None else along_axes(lowering.target(mean), source.shape, axes),
         deviation=None if deviation is None else along_axes(lowering.target(deviation), source.shape, axes),
     )
@@ -110,8 +116,8 @@ def instance_normalization(lowering: Lowering, group: Group) -> None:
         lowering.target(group.output, memory_order(source)),
         range(2, source.rank),
         attributes_of(group.head)["epsilon"],
-        scale=_per_channel(lowering.tensor(scale), source.rank).expand(source.shape),
-        bias=_per_channel(lowering.tensor(bias), source.rank).expand(source.shape),
+        scale=_per_channel(_factors(lowering, scale), source.rank).expand(source.shape),
+        bias=_per_channel(_factors(lowering, bias), source.rank).expand(source.shape),
     )
 
 
@@ -137,8 +143,8 @@ def group_normalization(lowering: Lowering, group: Group) -> None:
         grouped(target),
         range(2, source.rank + 1),
         attributes["epsilon"],
-        scale=grouped(_per_channel(lowering.tensor(scale), source.rank).expand(source.shape)),
-        bias=grouped(_per_channel(lowering.tensor(bias), source.rank).expand(source.shape)),
+        scale=grouped(_per_channel(_factors(lowering, scale), source.rank).expand(source.shape)),
+        bias=grouped(_per_channel(_factors(lowering, bias), source.rank).expand(source.shape)),
     )
 
 
@@ -167,12 +173,14 @@ def _normalize(
     """Emit a normalization over ``axes``; all tensors have the shape of ``source``."""
     optional = (scale, bias, mean, deviation)
     tensors = [source, target, *(t for t in optional if t is not None)]
-    plan = plan_rows(lowering, tensors, axes)
+    plan = plan_rows(lowering, tensors, axes, wide=source.dtype.is_half)
     kernel = Normalization(
         plan.layout, scale is not None, bias is not None, mean is not None, deviation is not None, epsilon_outside
     )
     params: Sequence[int] = [*plan.params, float_bits(epsilon)]
-    lowering.step(kernel, tensors, params, plan.tasks, plan.grain, flops=8 * source.size)
+    lowering.step(
+        kernel, tensors, params, plan.tasks, plan.grain, flops=8 * source.size, scratch_bytes=plan.scratch_bytes
+    )
 
 
 # **** by a norm ****

@@ -63,7 +63,7 @@ def pack_constant(
 
 
 def pack_at_run_time(lowering: Lowering, b: Tensor) -> Tensor:
-    """Emit a step that packs ``b`` [batches, depth, columns], float32 of any strides, into panels.
+    """Emit a step that packs ``b`` [batches, depth, columns] of any strides, 32 or 64 bits each, into panels.
 
     Returns:
         [batches, n], in the layout of :func:`~lite_cpu.kernels.tiles.pack_panels`.
@@ -77,8 +77,9 @@ def pack_at_run_time(lowering: Lowering, b: Tensor) -> Tensor:
     width = lowering.machine.lanes() * gemm_tile(lowering.machine)[1]
     column_block = -(-max(1, _ITEM_ELEMENTS // depth) // width) * width
     items = batches * -(-columns // column_block)
+    element = DType.FLOAT32 if b.dtype.itemsize == 4 else b.dtype
     lowering.step(
-        Pack(Contiguous.of(depth_stride, 1 if columns == 1 else column_stride)),
+        Pack(Contiguous.of(depth_stride, 1 if columns == 1 else column_stride), element),
         [b, packed],
         Pack.params(depth, columns, (batch_stride, depth_stride, column_stride), size, column_block),
         items,

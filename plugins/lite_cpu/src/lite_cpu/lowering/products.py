@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from itertools import product
 
 from lite_compiler.tensors import dense_strides
+from lite_core.ir import DType
 from lite_cpu.chains import Chain
+from lite_cpu.kernels.bfloat16_pairs import PAIR
 from lite_cpu.kernels.dot import Dot
 from lite_cpu.kernels.gemm import Gemm, GemmShape
 from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.tile_products import gemm_in_tiles, rows_of_tile
 from lite_cpu.tensors import Tensor, collapse
 
 __all__ = ["Epilogue", "Panels", "emit_product", "insert_axis", "with_contiguous_rows"]
+
+F32 = DType.FLOAT32
 
 #: Minimum number of floating-point operations of a work item.
 _ITEM_FLOPS = 50_000
@@ -23,19 +28,21 @@ _ITEM_FLOPS = 50_000
 class Panels:
     """Packed matrices [depth, columns], one for each index of ``batch``, whose strides count elements of panels.
 
-    A matrix of one column is not packed but contiguous.
+    A matrix of one column is not packed but contiguous. Of matrices of bfloat16 in pairs, an element is a pair.
+    With ``matrices`` the pairs are packed in groups of two.
     """
 
     packed: Tensor
     batch: Tensor
     depth: int
     columns: int
+    matrices: bool = False
 
     @staticmethod
-    def of(packed: Tensor, batch_shape: Sequence[int], depth: int, columns: int) -> Panels:
+    def of(packed: Tensor, batch_shape: Sequence[int], depth: int, columns: int, matrices: bool = False) -> Panels:
         """Return the panels of ``packed`` [batches, n], whose batches are in the order of ``batch_shape``."""
         strides = tuple(packed.shape[1] * s for s in dense_strides(batch_shape))
-        return Panels(packed, packed.view(tuple(batch_shape), strides), depth, columns)
+        return Panels(packed, packed.view(tuple(batch_shape), strides), depth, columns, matrices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +109,20 @@ def emit_product(
     operand_strides = [
         (batches.strides[i], groups.strides[i], rows.strides[i]) for i in range(3, 3 + len(epilogue.operands))
     ]
-    row_block, column_block = shape.blocks(lowering.machine, lowering.options.threads)
+    pairs = b.packed.dtype is PAIR
+    kernel = (Dot if b.columns == 1 else Gemm)(epilogue.chain, F32 if pairs else b.packed.dtype, pairs, b.matrices)
+    kernel = gemm_in_tiles(lowering.machine, kernel, shape)
+    row_block, column_block = shape.blocks(lowering.machine, lowering.options.threads, rows_of_tile(kernel))
     items = shape.items(row_block, column_block)
-    kernel = (Dot if b.columns == 1 else Gemm)(epilogue.chain, b.packed.dtype)
+    flops = shape.flops * (2 if pairs else 1)
     params = shape.params(row_block, column_block, operand_strides)
     for offsets in _offsets(outer, 3 + len(epilogue.operands)):
         views = [c, a, b.packed, *epilogue.operands]
         c_, a_, b_, *operands = [t.view(t.shape, t.strides, t.offset + n) if n else t for t, n in zip(views, offsets)]
         lowering.step(
             kernel, [a_, b_, bias, c_, *operands], params, items,
-            max(1, _ITEM_FLOPS * items // max(1, shape.flops)), flops=shape.flops, label=label,
+            max(1, _ITEM_FLOPS * items // max(1, flops)), flops=flops, label=label,
+            scratch_bytes=kernel.scratch_bytes(row_block, shape),
         )  # fmt: skip
 
 

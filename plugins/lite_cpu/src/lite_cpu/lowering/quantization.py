@@ -4,14 +4,18 @@ Rules:
     1. Conv, MatMul and Gemm of dequantized 8-bit tensors (the form that quantization tools write)
        -> ConvInteger or MatMulInteger; the sums are dequantized by the product of the scales, then the bias is added.
     2. QLinearConv, QLinearMatMul -> the same, quantized again by one factor, ``x_scale * w_scale / y_scale``.
-    3. QuantizeLinear of such sums -> if all scales are known, its division is folded into the factor and the bias.
+    3. QuantizeLinear of such sums, or of dequantized tensors, or of their sums -> if all scales are known, its division
+       is folded into the factors and the bias, with the constants that multiply them.
     4. DynamicQuantizeLinear -> the extremes, the scale and the zero point by their definitions.
     5. DequantizeLinear or QuantizeLinear of constants outside integer products -> a constant.
-    6. A scale or zero point for each element of an axis, or for each block -> the same, reshaped to broadcast.
+    6. MaxPool of dequantized bytes -> the dequantized MaxPool of the bytes; bytes that are dequantized, then quantized
+       with the same parameters -> the bytes.
+    7. A scale or zero point for each element of an axis, or for each block -> the same, reshaped to broadcast.
 
 Every operator after an integer product is element-wise and therefore fused into it.
 
-A QuantizeLinear without a scale (its second input) marks an input that is already divided by the scale.
+A QuantizeLinear without a scale (its second input) marks an input that is already divided by the scale, and never NaN.
+Rule 3 is in :mod:`.requantization`.
 """
 
 from __future__ import annotations
@@ -23,13 +27,14 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.rewriting import Rewriter
 from lite_core.ir import Attribute, DType, Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.lowering.int8_convolution import refuse_conv_integer
 from lite_cpu.lowering.int8_matmul import refuse_matmul_integer
 from lite_cpu.lowering.int8_operands import is_single
 from lite_cpu.lowering.registry import register_rewritten
-from lite_cpu.lowering.rewriting import Rewriter
+from lite_cpu.lowering.requantization import fold_division, products_are_finite
 from lite_cpu.lowering.shape import attributes_of, input_of, required_input
 from lite_cpu.lowering.weights import WeightCache
 
@@ -56,7 +61,7 @@ def rewrite_quantized(graph: Graph, weights: WeightCache) -> None:
     for node in list(rewriter.scope.nodes()):
         if node.qualified_op == "QuantizeLinear":
             rewriter.begin(node)
-            _fold_division(rewriter, node)
+            fold_division(rewriter, node)
     for node in list(rewriter.scope.nodes()):
         if node.qualified_op in ("QuantizeLinear", "DequantizeLinear"):
             rewriter.begin(node)
@@ -166,6 +171,36 @@ def _dequantize_sums(r: Rewriter, sums: Value, factor: Value, bias: Value | None
     r.replace([real if bias is None else r.like("Add", [real, bias])])
 
 
+# **** integers between quantized layers ****
+
+
+def _pool_integers(r: Rewriter, node: Node) -> None:
+    """Rewrite the maximum of dequantized bytes to the dequantized maximum of bytes: the order is the same."""
+    source, y = _dequantizer(r, node.inputs[0]), node.outputs[0]
+    scale = None if source is None else r.scope.constant(required_input(source, 1))
+    if source is None or scale is None or not _is_per_tensor(source) or not np.all(scale > 0) or len(node.outputs) > 1:
+        return
+    assert y is not None
+    x = required_input(source)
+    highest = r.add("MaxPool", [x], x.dtype, y.shape, node.attributes)
+    r.replace([r.add("DequantizeLinear", [highest, *source.inputs[1:]], F32, y.shape)])
+
+
+def _drop_quantization(r: Rewriter, node: Node) -> None:
+    """Rewrite bytes that are dequantized and quantized again with the same parameters to the bytes."""
+    source, y = _dequantizer(r, node.inputs[0]), node.outputs[0]
+    if source is None or y is None or not _is_per_tensor(source) or required_input(source).dtype is not y.dtype:
+        return
+    for i in (1, 2):
+        mine, theirs = (r.scope.constant(input_of(n, i)) for n in (node, source))
+        if mine is None or theirs is None or mine.size != 1 or mine.reshape(()) != theirs.reshape(()):
+            return
+    scale = float(r.scope.constant(node.inputs[1]).reshape(()))  # type: ignore[union-attr]  # it is not None
+    # Within these limits, products with bytes neither overflow nor lose bits.
+    if 1e-30 < scale < 1e30:
+        r.replace([r.add("Identity", [required_input(source)], y.dtype, y.shape)])
+
+
 # **** parameters ****
 
 
@@ -233,7 +268,10 @@ def _per_row(r: Rewriter, value: Value) -> Value:
 
 def _requantize(r: Rewriter, sums: Value, factor: Value, zero: Value | None, dtype: DType) -> None:
     scaled = r.add("DequantizeLinear", [sums, factor], F32, sums.shape, _LAST)
-    r.replace([r.add("QuantizeLinear", [scaled, None, zero], dtype, sums.shape)])
+    known = r.scope.constant(factor)
+    has_limits = known is not None and products_are_finite(known)
+    scale = None if has_limits else r.constant(np.array(1, np.float32))
+    r.replace([r.add("QuantizeLinear", [scaled, scale, zero], dtype, sums.shape)])
 
 
 def _rewrite_dynamic_quantize(r: Rewriter, node: Node) -> None:
@@ -247,43 +285,6 @@ def _rewrite_dynamic_quantize(r: Rewriter, node: Node) -> None:
     scale = r.add("Where", [is_zero, one, step], F32, ())
     point = r.add("QuantizeLinear", [r.like("Neg", [low]), scale], DType.UINT8, ())
     r.replace([r.add("QuantizeLinear", [x, scale, point], DType.UINT8, x.shape), scale, point])
-
-
-# **** quantization of sums ****
-
-
-def _fold_division(r: Rewriter, node: Node) -> None:
-    """Rewrite ``(sums * factor + bias) / scale`` to ``sums * (factor / scale) + bias / scale``; a Relu is kept."""
-    scale = r.scope.constant(input_of(node, 1))
-    y = node.outputs[0]
-    assert y is not None
-    if scale is None or scale.size != 1 or not np.all(scale > 0) or required_input(node).dtype is not F32:
-        return
-    chain: list[Node] = []
-    value = required_input(node)
-    while True:
-        producer = r.scope.producer(value, "Relu", "Add", "DequantizeLinear")
-        if producer is None or r.scope.sole_consumer(value) is None:
-            return
-        chain.append(producer)
-        if producer.op == "DequantizeLinear":
-            break
-        if producer.op == "Add" and r.scope.constant(required_input(producer, 1)) is None:
-            return
-        value = required_input(producer)
-    sums, factor = required_input(chain[-1]), r.scope.constant(required_input(chain[-1], 1))
-    if sums.dtype is not I32 or factor is None or input_of(chain[-1], 2) is not None:
-        return
-    divisor = scale.reshape(()).astype(np.float64)
-
-    def divided(array: Array) -> Value:
-        return r.constant(np.asarray(array / divisor, np.float32))
-
-    value = r.add("DequantizeLinear", [sums, divided(factor)], F32, sums.shape, _LAST)
-    for following in reversed(chain[:-1]):
-        addend = r.scope.constant(input_of(following, 1))
-        value = r.like(following.op, [value, *([] if addend is None else [divided(addend)])])
-    r.replace([r.add("QuantizeLinear", [value, None, input_of(node, 2)], y.dtype, y.shape)])
 
 
 # **** parameters of an axis ****
@@ -330,7 +331,9 @@ def _shaped(r: Rewriter, value: Value, shape: tuple[int, ...], attributes: dict[
         # Factors created by the other rules have more dimensions and broadcast already.
         trailing = rank - 1 - axis if len(value.shape) == 1 else 0
         return r.reshape(value, (*value.shape, *(1 for _ in range(trailing))))
-    blocks = value.shape[axis]
+    blocks, array = value.shape[axis], r.scope.constant(value)
+    if array is not None:
+        return r.constant(np.repeat(array, size, axis).take(range(shape[axis]), axis))
     separated = r.reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
     wide = (*value.shape[: axis + 1], size, *value.shape[axis + 1 :])
     repeated = r.add("Expand", [separated, r.constant(np.array(wide, np.int64))], value.dtype, wide)
@@ -346,8 +349,10 @@ _RULES = {
     "DynamicQuantizeLinear": _rewrite_dynamic_quantize,
     "Gemm": _fuse_gemm,
     "MatMul": _fuse_matmul,
+    "MaxPool": _pool_integers,
     "QLinearConv": _rewrite_qlinear_conv,
     "QLinearMatMul": _rewrite_qlinear_matmul,
+    "QuantizeLinear": _drop_quantization,
 }
 
 register_rewritten(__name__, "DynamicQuantizeLinear")

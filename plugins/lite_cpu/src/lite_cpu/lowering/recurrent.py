@@ -18,9 +18,12 @@ from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.recurrent import Activation, Gru, Lstm, Recurrent, Rnn
 from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.indices import check_ranges
+from lite_cpu.lowering.pairs import as_pairs, is_product_of_pairs, reads_pairs
 from lite_cpu.lowering.products import Epilogue, Panels, emit_product, insert_axis, with_contiguous_rows
 from lite_cpu.lowering.recurrent_weights import gate_vectors, input_panels, recurrent_weights
 from lite_cpu.lowering.registry import lowers
+from lite_cpu.lowering.widening import widened, widened_value
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +36,9 @@ _PEEPHOLES = 7
 def refuse_recurrent(node: Node) -> str | None:
     x = node.inputs[0]
     assert x is not None
-    return None if x.dtype is F32 else f"{node.op} on {x.dtype}: the CPU kernels compute in float32"
+    if x.dtype is F32 or x.dtype.is_half:
+        return None
+    return f"{node.op} on {x.dtype}: the CPU kernels compute in float32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,10 @@ class _Layer:
         value = self.value(index)
         assert value is not None
         return value
+
+    def weights(self, index: int) -> Value:
+        """Return an input as float32."""
+        return widened_value(self.lowering, self.required(index))
 
     def tensor(self, index: int) -> Tensor:
         return self.lowering.tensor(self.required(index))
@@ -87,7 +96,7 @@ class _Layer:
             if target is not None and (target.strides[-1] == 1 or shape[-1] == 1):
                 yield target, None
             else:
-                yield self.lowering.allocate(whole, F32), target
+                yield self.lowering.allocate(whole, F32 if target is None else target.dtype), target
 
     def _in_order(self, tensor: Tensor, number: int) -> Tensor:
         if number == 0:
@@ -110,8 +119,14 @@ def recurrent(lowering: Lowering, group: Group) -> None:
             for functions in activation_functions(group.head.op, attributes, directions)
         ]
         reversed_from = 0 if attributes["direction"] == "reverse" else 1
-        kernel = _kernel(layer, batch, activations[0])
+        constants = lowering.graph.constants
+        pairs = reads_pairs(lowering, layer.required(0)) and is_product_of_pairs(
+            lowering.machine, layer.node, constants
+        )
+        kernel = replace(_kernel(layer, batch, activations[0]), pairs=pairs)
         tensors = _tensors(layer, kernel, shape, [t for t, _ in written])
+        narrow = [(n, t.dtype) for n, t in tensors.items() if t.dtype.is_half]
+        kernel = replace(kernel, narrow=tuple(narrow))
         is_one_step = all(a == activations[0] for a in activations)
         for first in [0] if is_one_step else range(directions):
             count = directions if is_one_step else 1
@@ -141,27 +156,29 @@ def _tensors(
     layer: _Layer, kernel: Recurrent, shape: tuple[int, int, int], written: Sequence[Tensor]
 ) -> dict[str, Tensor]:
     """Return the tensors that the kernel reads and writes by name, each [T or 1, D or 1, B or 1, ...]."""
-    lowering, x = layer.lowering, with_contiguous_rows(layer.lowering, layer.x)
+    lowering, pairs = layer.lowering, kernel.pairs
+    x = as_pairs(lowering, layer.x) if pairs else with_contiguous_rows(lowering, widened(lowering, layer.x))
     directions, batch, hidden = shape
-    bias = layer.value(3)
-    if bias is None:
+    if layer.value(3) is None:
         lanes = lowering.machine.lanes()
         width = -(-hidden // lanes) * lanes * kernel.gates
         input_bias = recurrent_bias = lowering.constant(np.zeros((directions, width), np.float32))
     else:
+        bias = layer.weights(3)
         input_bias, recurrent_bias = (
             gate_vectors(lowering, bias, kernel.gates, hidden, first) for first in (0, kernel.gates * hidden)
         )
     width = input_bias.shape[1]
     steps, depth, columns = x.shape[0], x.shape[2], input_bias.size
     projected = lowering.allocate((steps, batch, columns), F32)
-    panels = Panels.of(input_panels(lowering, layer.required(1), kernel.gates, hidden), (), depth, columns)
+    of_input = input_panels(lowering, layer.weights(1), kernel.gates, hidden, pairs=pairs)
+    panels = Panels.of(of_input, (), depth, columns)
     emit_product(
         lowering, x, panels, _view(input_bias, (columns,)), projected, Epilogue(Chain(Operand(F32))), label="projection"
     )
     tensors = {
         "projected": _view(projected, (steps, batch, directions, width)).permute((0, 2, 1, 3)),
-        "weights": _by_direction(recurrent_weights(lowering, layer.required(2), kernel.passes, hidden)),
+        "weights": _by_direction(recurrent_weights(lowering, layer.weights(2), kernel.passes, hidden, pairs=pairs)),
         "bias": _by_direction(recurrent_bias),
         "initial_h": layer.initial(5, shape),
         "y": written[0],
@@ -170,9 +187,11 @@ def _tensors(
     if kernel.has_cell:
         tensors |= {"initial_c": layer.initial(6, shape), "y_c": written[2]}
     if kernel.lengths:
+        message = f"{layer.node.describe()}: length {{}} is out of range, it must be from 0 to {steps}"
+        check_ranges(lowering, layer.required(4), [range(steps + 1)], message)
         tensors["lengths"] = _view(lowering.dense(layer.tensor(4)), (1, 1, batch, 1))
     if kernel.has_peepholes:
-        tensors["peepholes"] = _by_direction(gate_vectors(lowering, layer.required(_PEEPHOLES), 3, hidden))
+        tensors["peepholes"] = _by_direction(gate_vectors(lowering, layer.weights(_PEEPHOLES), 3, hidden))
     return tensors
 
 

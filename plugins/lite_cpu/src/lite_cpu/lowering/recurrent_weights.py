@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.tensors import split_dimensions
-from lite_core.ir import PanelLayout, Value
+from lite_core.ir import DType, PanelLayout, Value
+from lite_cpu.dot_panels import DotPanels, Matrices, pack_pairs
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
@@ -54,8 +55,11 @@ def gate_vectors(lowering: Lowering, value: Value, gates: int, hidden: int, firs
     return _reshaped(arranged, (directions, blocks * gates * lanes))
 
 
-def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int) -> Tensor:
-    """Pack W [directions, gates * hidden, depth] into panels of [depth, directions * blocks * gates * lanes]."""
+def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int, *, pairs: bool = False) -> Tensor:
+    """Pack W [directions, gates * hidden, depth] into panels of [depth, directions * blocks * gates * lanes].
+
+    With ``pairs``, W is known, and the panels have pairs of bfloat16.
+    """
     lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
     directions, _, depth = value.shape
     blocks = _blocks(lowering, hidden)
@@ -66,8 +70,17 @@ def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int) -> T
         return pack_panels(matrix.reshape(1, depth, columns), lanes, vectors)
 
     array = lowering.known(value)
+    split = (directions, gates, blocks, lanes, depth)
+    if array is not None and pairs:
+        matrices = Matrices(split, (4, 0, 2, 1, 3), (1, 1, depth, columns), ())
+        dots = DotPanels(matrices, DType.BFLOAT16, 2, lanes, vectors)
+
+        def arrange_pairs() -> Array:
+            matrix = _in_blocks(array, gates, lanes).transpose(matrices.order)
+            return pack_pairs(matrix.reshape(matrices.shape), lanes, vectors)
+
+        return lowering.packed(("input pairs", gates, dots), [array], arrange_pairs, None if hidden % lanes else dots)
     if array is not None:
-        split = (directions, gates, blocks, lanes, depth)
         layout = PanelLayout(split, (4, 0, 2, 1, 3), depth, columns, lanes * vectors, lanes)
         recipe = None if hidden % lanes or not array.size else layout
         return lowering.packed(("input panels", gates, lanes, vectors), [array], lambda: arrange(array), recipe)
@@ -77,13 +90,18 @@ def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int) -> T
     return pack_at_run_time(lowering, _reshaped(arranged, (1, depth, columns)))
 
 
-def recurrent_weights(lowering: Lowering, value: Value, passes: Sequence[Sequence[int]], hidden: int) -> Tensor:
+def recurrent_weights(
+    lowering: Lowering, value: Value, passes: Sequence[Sequence[int]], hidden: int, *, pairs: bool = False
+) -> Tensor:
     """Pack R [directions, gates * hidden, hidden] into [directions, n].
 
-    A direction has for each pass a block of [blocks, hidden, gates of the pass, lanes].
+    A direction has for each pass a block of [blocks, hidden, gates of the pass, lanes]. With ``pairs``, R is known and
+    an element is a pair of bfloat16, so that there are half as many along the hidden units of the state.
     """
     lanes, blocks = lowering.machine.lanes(), _blocks(lowering, hidden)
     directions, gates = value.shape[0], sum(map(len, passes))
+    if pairs:
+        return _recurrent_pairs(lowering, value, passes, hidden)
 
     def arrange(array: Array) -> Array:
         whole = _in_blocks(array, gates, lanes)
@@ -109,6 +127,25 @@ def recurrent_weights(lowering: Lowering, value: Value, passes: Sequence[Sequenc
         _copy_blocks(lowering, source.slice(1, numbers[0], len(numbers)), target)
         start += size
     return arranged
+
+
+def _recurrent_pairs(lowering: Lowering, value: Value, passes: Sequence[Sequence[int]], hidden: int) -> Tensor:
+    lanes, blocks = lowering.machine.lanes(), _blocks(lowering, hidden)
+    directions, gates = value.shape[0], sum(map(len, passes))
+    array = lowering.known(value)
+    assert array is not None
+
+    def arrange() -> Array:
+        whole = _in_blocks(array, gates, lanes)
+        parts = []
+        for numbers in passes:
+            matrices = whole[:, list(numbers)].transpose(0, 2, 4, 1, 3)
+            columns = matrices.reshape(directions * blocks, 1, hidden, len(numbers) * lanes)
+            parts.append(pack_pairs(columns, lanes, len(numbers)).reshape(directions, -1))
+        return np.concatenate(parts, axis=1)
+
+    packed = lowering.packed(("recurrent pairs", tuple(passes), lanes), [array], arrange)
+    return _reshaped(packed, (directions, blocks * hidden // 2 * gates * lanes))
 
 
 def _blocks(lowering: Lowering, hidden: int) -> int:

@@ -16,11 +16,13 @@ __all__ = ["OPERATORS", "find_lowering", "lowers", "refusal", "register_rewritte
 #: For each module of this package, the operators that it registers. Others are element-wise or have no kernel.
 _FAMILIES = {
     "convolution": "Conv",
+    "decoder": "Attention RMSNormalization RotaryEmbedding TensorScatter",
     "einsum": "Einsum",
     "gather": "Gather GatherElements GatherND ScatterElements ScatterND",
     "int8_convolution": "ConvInteger",
     "int8_matmul": "MatMulInteger",
     "matmul": "Gemm MatMul",
+    "narrow_products": "lite_cpu.NarrowMatMul",
     "movement": "CenterCropPad Concat ConstantOfShape OneHot Pad Range Tile Trilu",
     "normalization": (
         "BatchNormalization GroupNormalization InstanceNormalization LayerNormalization LpNormalization "

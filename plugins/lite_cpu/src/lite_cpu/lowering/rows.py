@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+from lite_compiler.tensors import dense_strides
+from lite_core.ir import DType
 from lite_cpu.kernels.rows import UNROLL, RowLayout, Vectors
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.tensors import Tensor, collapse
@@ -24,6 +26,7 @@ class RowPlan:
     params: list[int]
     tasks: int
     grain: int
+    scratch_bytes: int = 0
 
 
 def plan_rows(
@@ -32,6 +35,7 @@ def plan_rows(
     axes: Collection[int],
     *,
     vectors: Collection[Vectors] = (Vectors.ALONG, Vectors.ACROSS),
+    wide: bool = False,
 ) -> RowPlan:
     """Plan how a kernel iterates over the rows of tensors.
 
@@ -41,6 +45,8 @@ def plan_rows(
             tensor with one element for each row has stride 0 along ``axes``.
         axes: the reduced dimensions, not negative.
         vectors: the directions of vectors that the kernel supports; scalars are always possible.
+        wide: the kernel can hold rows in scratch memory (:attr:`RowLayout.wide`), which the plan uses if they fit into
+            the caches.
     """
     rank = tensors[0].rank
     kept, kept_strides = collapse([_select_dimensions(t, [a for a in range(rank) if a not in axes]) for t in tensors])
@@ -55,12 +61,19 @@ def plan_rows(
     layout = RowLayout(len(kept), len(reduced), direction, tuple(t.dtype for t in tensors), broadcast)
     strides = [n for a, b in zip(kept_strides, reduced_strides) for n in (*a, *b)]
     length = max(1, prod(reduced))
-    if direction is not Vectors.ACROSS:
-        return RowPlan(layout, [1, *kept, *reduced, *strides], prod(kept), max(1, _ITEM_ELEMENTS // length))
-    block = _row_block(lowering, layout, kept, length)
+    across_rows = direction is Vectors.ACROSS
+    block = _row_block(lowering, layout, kept, length) if across_rows else 1
+    scratch_bytes = 4 * length * block
+    if wide and scratch_bytes <= lowering.machine.l2_bytes // 2:
+        layout = replace(layout, dtypes=(*layout.dtypes, DType.FLOAT32), spread=(*layout.spread, False), wide=True)
+        strides += [*[0] * (len(kept) - 1), int(across_rows), *(block * n for n in dense_strides(reduced))]
+    else:
+        scratch_bytes = 0
+    params = [block, *kept, *reduced, *strides]
+    if not across_rows:
+        return RowPlan(layout, params, prod(kept), max(1, _ITEM_ELEMENTS // length), scratch_bytes)
     tasks = prod(kept[:-1]) * -(-kept[-1] // block)
-    grain = max(1, _ITEM_ELEMENTS // (length * min(block, kept[-1])))
-    return RowPlan(layout, [block, *kept, *reduced, *strides], tasks, grain)
+    return RowPlan(layout, params, tasks, max(1, _ITEM_ELEMENTS // (length * min(block, kept[-1]))), scratch_bytes)
 
 
 def _row_block(lowering: Lowering, layout: RowLayout, kept: Sequence[int], length: int) -> int:

@@ -12,7 +12,7 @@ from lite_cpu.kernels.rows import Vectors
 from lite_cpu.kernels.scan import RunningSum
 from lite_cpu.kernels.top_k import TopK
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.gather import check_indices
+from lite_cpu.lowering.indices import check_indices
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, plan_rows
 from lite_cpu.lowering.shape import attributes_of, required_input

@@ -22,13 +22,17 @@ _OPERATIONS = 20
 
 def refuse_softmax(node: Node) -> str | None:
     dtype = required_input(node).dtype
-    return None if dtype is DType.FLOAT32 else f"{node.op} of {dtype}: the CPU kernels compute exponentials in float32"
+    if dtype is DType.FLOAT32 or dtype.is_half:
+        return None
+    return f"{node.op} of {dtype}: the CPU kernels compute exponentials in float32"
 
 
 @lowers("Softmax", "LogSoftmax", refuse=refuse_softmax)
 def softmax(lowering: Lowering, group: Group) -> None:
     """Emit a softmax or its logarithm along an axis."""
-    _along_axis(lowering, group, lambda layout: Softmax(layout, group.head.op == "LogSoftmax"))
+    logarithm = group.head.op == "LogSoftmax"
+    wide = group.output.dtype.is_half and not logarithm
+    _along_axis(lowering, group, lambda layout: Softmax(layout, logarithm), wide=wide)
 
 
 @lowers("Hardmax")
@@ -37,13 +41,16 @@ def hardmax(lowering: Lowering, group: Group) -> None:
     _along_axis(lowering, group, Hardmax)
 
 
-def _along_axis(lowering: Lowering, group: Group, kernel: Callable[[RowLayout], Kernel]) -> None:
+def _along_axis(lowering: Lowering, group: Group, kernel: Callable[[RowLayout], Kernel], *, wide: bool = False) -> None:
     node = group.head
     source = lowering.tensor(required_input(node))
     axis = attributes_of(node)["axis"] % source.rank
     target = lowering.target(group.output, memory_order(source))
     if not source.size:
         return
-    plan = plan_rows(lowering, [source, target], [axis])
-    tensors, flops = [source, target], _OPERATIONS * source.size
-    lowering.step(kernel(plan.layout), tensors, plan.params, plan.tasks, plan.grain, flops=flops, label=node.op)
+    tensors = [source, target]
+    plan = plan_rows(lowering, tensors, [axis], wide=wide)
+    lowering.step(
+        kernel(plan.layout), tensors, plan.params, plan.tasks, plan.grain,
+        flops=_OPERATIONS * source.size, label=node.op, scratch_bytes=plan.scratch_bytes,
+    )  # fmt: skip

@@ -14,6 +14,7 @@ from lite_core.forking import new_lock
 from lite_core.ir import DType, PanelLayout
 from lite_cpu.aligned import aligned_empty, is_aligned
 from lite_cpu.dot_panels import DotPanels
+from lite_cpu.narrow_panels import NarrowPanels
 from lite_cpu.tensors import ABSOLUTE, Storage, Tensor
 
 __all__ = ["Derivation", "Recipe", "WeightCache", "WinogradRecipe"]
@@ -48,7 +49,7 @@ class WinogradRecipe(NamedTuple):
 
 
 #: A description by which a packed array can be made from its sources without the compiler.
-Recipe = PanelLayout | WinogradRecipe | DotPanels
+Recipe = PanelLayout | WinogradRecipe | DotPanels | NarrowPanels
 
 
 class Derivation(NamedTuple):

@@ -11,17 +11,21 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.saved_weights import is_weight, sampled_checksum
-from lite_core.ir import DType, Graph, SavedWeights
+from lite_core.ir import DType, Graph, PanelLayout, SavedWeights
 from lite_cpu.aligned import LINE_BYTES
 from lite_cpu.dot_panels import DotPanels
 from lite_cpu.lowering.weights import WeightCache, WinogradRecipe
 from lite_cpu.machine_code.file_code import FileCode
+from lite_cpu.narrow_panels import NarrowPanels
 from lite_cpu.saved.frame import SavedStateError
 from lite_cpu.tensors import Storage
 
 __all__ = ["describe_constants", "find_constants", "names_read"]
 
 Array = np.ndarray[Any, Any]
+
+#: Descriptions by which arrays are made again when a program is restored, by their names in its entries.
+_RECIPES: Mapping[str, type] = {"winograd": WinogradRecipe, "dots": DotPanels, "narrow": NarrowPanels}
 
 
 def describe_constants(
@@ -53,12 +57,13 @@ def describe_constants(
         if derivation is not None and names and None not in names:
             entry |= {"key": derivation.text, "sources": names}
             recipe = derivation.recipe
-        if isinstance(recipe, WinogradRecipe | DotPanels):
-            described.append(entry | {"winograd" if isinstance(recipe, WinogradRecipe) else "dots": recipe})
+        made_by = next((name for name, kind in _RECIPES.items() if isinstance(recipe, kind)), "")
+        if made_by:
+            described.append(entry | {made_by: recipe})
             continue
         data = elements.reshape(-1).view(np.uint8).data
         described.append(entry | {"fingerprint": _fingerprint(data, DType.of(array))})
-        if recipe is not None:
+        if isinstance(recipe, PanelLayout):
             pieces.append(SavedWeights(data, str(names[0]), recipe))
         else:
             # Integers may be indices or sizes, which count as code.
@@ -67,9 +72,17 @@ def describe_constants(
 
 
 def names_read(described: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the graph's constants that :func:`find_constants` or the program itself reads."""
+    """Return the names of the graph's constants whose elements :func:`find_constants` or the program itself reads.
+
+    Panels of 4 bits are made from the bytes of the file, so that weights take no memory as arrays of elements.
+    """
     plain = [entry["graph"] for entry in described if "graph" in entry]
-    made = [name for entry in described if "fingerprint" not in entry for name in entry.get("sources", [])]
+    made = [
+        name
+        for entry in described
+        if "fingerprint" not in entry and ("narrow" not in entry or NarrowPanels.read(entry["narrow"]).bits != 4)
+        for name in entry.get("sources", [])
+    ]
     return [*dict.fromkeys([*plain, *made])]
 
 
@@ -125,6 +138,8 @@ def _made(entry: Mapping[str, Any], sources: Sequence[Array], code: FileCode, th
     """Make an array from its sources by its recipe."""
     if "dots" in entry:
         return DotPanels.read(entry["dots"]).pack(*sources)
+    if "narrow" in entry:
+        return NarrowPanels.read(entry["narrow"]).pack(*sources)
     from lite_cpu.winograd_preparation import prepare_winograd
 
     outputs, lanes, vectors, shape, strides, offset = entry["winograd"]

@@ -93,7 +93,8 @@ def _restore(
     code = code_of_file(keys, kernels, runtime)
     constants = find_constants(saved["constants"], graph, pieces[first:], weights, code, threads)
     faults, arena_bytes = tuple(map(str, saved["faults"])), _size(saved["arena_bytes"])
-    extents = _extents(graph, arena_bytes, bool(faults))
+    in_place = _in_place(saved["in_place"], graph)
+    extents = _extents(graph, arena_bytes, 16 * (1 + 2 * len(in_place)) if faults or in_place else 0)
     tables.check(len(keys), np.array([*extents, *(array.nbytes for array in constants)], np.int64))
     if not _fits(saved["threads"], threads):
         # The work above is not lost: compiling the partition again finds the packed weights.
@@ -120,7 +121,19 @@ def _restore(
 
         return segments_from_json(visible, len(infos), memories)
 
-    return CompiledProgram(program, infos, faults, intervals, weight_bytes, lambda: [*pieces], segments, _tuned(saved))
+    computes = str(saved["computes"])
+    return CompiledProgram(
+        program,
+        infos,
+        faults,
+        intervals,
+        weight_bytes,
+        lambda: [*pieces],
+        segments,
+        _tuned(saved),
+        computes=lambda: computes,
+        in_place=in_place,
+    )
 
 
 def _tuned(saved: Mapping[str, Any]) -> Tuned:
@@ -187,10 +200,22 @@ class _Reader:
         return np.frombuffer(self.take(8 * count), "<i8").astype(np.int64)
 
 
-def _extents(graph: Graph, arena_bytes: int, has_faults: bool) -> list[int]:
+def _in_place(pairs: Any, graph: Graph) -> dict[int, int]:
+    """Return for each output that may be in the memory of an input that input; both are caches."""
+    found = {int(output): int(input) for output, input in pairs}
+    for output, input in found.items():
+        if not (0 <= output < len(graph.outputs) and 0 <= input < len(graph.inputs)):
+            raise SavedStateError(f"the saved state is damaged: output {output} cannot be in place of input {input}")
+        old, new = graph.inputs[input], graph.outputs[output]
+        if old.dtype is not new.dtype or len(old.shape) != 4 or len(new.shape) != 4:
+            raise SavedStateError(f"the saved state is damaged: {new!r} cannot be in place of {old!r}")
+    return found
+
+
+def _extents(graph: Graph, arena_bytes: int, record_bytes: int) -> list[int]:
     """Return the size of each base up to the last argument, in bytes; -1 forbids pointers relative to address 0."""
     arguments = [prod(v.shape) * v.dtype.itemsize for v in (*graph.inputs, *graph.outputs)]
-    return [arena_bytes, -1, *arguments, *([16] if has_faults else [])]
+    return [arena_bytes, -1, *arguments, *([record_bytes] if record_bytes else [])]
 
 
 def _point_to(pointers: Array, constants: Sequence[Array], first: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from lite_core.ir import Graph
 from lite_cpu.executable import Pieces, StepInfo, Tuned
 from lite_cpu.kernels.external_product import ExternalProduct
 from lite_cpu.kernels.winograd_weights import WinogradWeights
+from lite_cpu.lowering.computing import computed_types
 from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.image import CodeImage
@@ -43,6 +44,7 @@ def save_program(
     weights: WeightCache,
     tuned: Tuned,
     segments: Sequence[Segment],
+    in_place: Mapping[int, int],
 ) -> Pieces:
     """Return the pieces that :func:`~lite_cpu.saved.restoring.restore_program` needs.
 
@@ -57,6 +59,7 @@ def save_program(
         weights: the cache that has its packed constants.
         tuned: the choices of its kernels that were measured.
         segments: its segments.
+        in_place: see :class:`~lite_cpu.executable.CompiledProgram`.
     """
     keys = {step.kernel: step.kernel.key(library.machine) for step in planned}
     images = library.images(keys.values())
@@ -67,7 +70,7 @@ def save_program(
     numbers = {key: number for number, key in enumerate(images)}
     steps = program.tables.steps.copy()
     steps[:, StepField.KERNEL] = [numbers[keys[step.kernel]] for step in planned]
-    first_constant = FIRST_ARGUMENT + len(graph.inputs) + len(graph.outputs) + bool(faults)
+    first_constant = FIRST_ARGUMENT + len(graph.inputs) + len(graph.outputs) + bool(faults or in_place)
     pointers = _relative(program.tables.pointers, storages, constants, first_constant)
     external, params = _external_calls(planned, program)
     code = {key: image.to_bytes() for key, image in images.items()}
@@ -81,7 +84,9 @@ def save_program(
         "thread_scratch_bytes": program.thread_scratch_bytes,
         "intervals": [life.interval for life in lifetimes_of(planned)],
         "steps": [list(info) for info in infos],
+        "computes": computed_types(planned, library.machine),
         "faults": list(faults),
+        "in_place": [list(pair) for pair in in_place.items()],
         "choices": choices_to_json(tuned.choices),
         "tuned": tuned.device,
         "external": external,

@@ -4,6 +4,6 @@
 computed in float32: arguments of those types are passed as float32, and results are returned as float32.
 """
 
-from lite_cpu.scalar_ops.table import OPERATORS, cost, emit_operator, supports
+from lite_cpu.scalar_ops.table import OPERATORS, cost, emit_operator, emit_quantized_and_dequantized, supports
 
-__all__ = ["OPERATORS", "cost", "emit_operator", "supports"]
+__all__ = ["OPERATORS", "cost", "emit_operator", "emit_quantized_and_dequantized", "supports"]

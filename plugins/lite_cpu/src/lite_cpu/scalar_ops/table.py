@@ -15,7 +15,7 @@ from lite_cpu.scalar_ops import activation, arithmetic, quantization
 from lite_cpu.scalar_ops.conversion import convert_to_output
 from lite_cpu.scalar_ops.definition import Call, Emit, Operator, compute_type
 
-__all__ = ["OPERATORS", "cost", "emit_operator", "supports"]
+__all__ = ["OPERATORS", "cost", "emit_operator", "emit_quantized_and_dequantized", "supports"]
 
 
 def _unary(function: Callable[[Val], Val]) -> Emit:
@@ -143,6 +143,20 @@ def emit_operator(
     if result.dtype is not compute_type(output):
         raise TypeError(f"{op} gives {result.dtype}, but its output is declared {output}")
     return result
+
+
+def emit_quantized_and_dequantized(
+    k: Emitter, arguments: Sequence[Val | None], output: DType, scale: Val | None
+) -> Val:
+    """Emit DequantizeLinear, with its ``scale``, of the result of QuantizeLinear with the same zero point.
+
+    Args:
+        k: the emitter.
+        arguments: the inputs of QuantizeLinear.
+        output: the element type of its result.
+        scale: the scale of DequantizeLinear.
+    """
+    return quantization.quantize_and_dequantize(Call(k, arguments, {}, output), Call(k, [scale], {}, output)[0])
 
 
 def supports(op: str, inputs: Sequence[DType | None], output: DType, attributes: Mapping[str, Any]) -> str | None:

@@ -22,7 +22,17 @@ from lite_cpu.vector_math.exponential import (
     tanh,
 )
 from lite_cpu.vector_math.polynomial import multiply_add, polynomial
-from lite_cpu.vector_math.rounding import absolute, ceil, copy_sign, floor, fmod, round_half_even, sqrt, trunc
+from lite_cpu.vector_math.rounding import (
+    absolute,
+    ceil,
+    copy_sign,
+    floor,
+    fmod,
+    round_half_even,
+    round_to_int32,
+    sqrt,
+    trunc,
+)
 from lite_cpu.vector_math.trigonometric import acos, asin, atan, cos, sin, tan
 from lite_cpu.vector_math.wide import acosh, asinh, atanh, cosh, power, power64, sinh
 
@@ -52,6 +62,7 @@ __all__ = [
     "power",
     "power64",
     "round_half_even",
+    "round_to_int32",
     "sigmoid",
     "silu",
     "sin",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from lite_core.ir import DType
 from lite_cpu.emitter import Val
+from lite_cpu.machine_code.ir_module import ir
 
-__all__ = ["absolute", "ceil", "copy_sign", "floor", "fmod", "round_half_even", "sqrt", "trunc"]
+__all__ = ["absolute", "ceil", "copy_sign", "floor", "fmod", "round_half_even", "round_to_int32", "sqrt", "trunc"]
 
 
 def absolute(x: Val) -> Val:
@@ -41,6 +42,23 @@ def trunc(x: Val) -> Val:
 def round_half_even(x: Val) -> Val:
     """The nearest integer; the even one if two are equally near."""
     return x.k.call("llvm.roundeven", x)
+
+
+#: Instructions of x86 that round four, eight or sixteen float32 to int32, and the arguments after the vector.
+_TO_INT32 = {4: "sse2.cvtps2dq", 8: "avx.cvt.ps2dq.256", 16: "avx512.mask.cvtps2dq.512"}
+
+
+def round_to_int32(x: Val) -> Val:
+    """``round_half_even`` as an int32, in whose range ``x`` is."""
+    k = x.k
+    if x.dtype is not DType.FLOAT32 or x.lanes not in _TO_INT32 or not k.machine.triple.startswith("x86"):
+        return round_half_even(x).to(DType.INT32)
+    result = ir.VectorType(ir.IntType(32), x.lanes)
+    arguments = [x.ir]
+    if x.lanes == 16:  # what lanes without a mask bit get, the mask, and the rounding: to nearest even
+        arguments += [ir.Constant(result, None), ir.Constant(ir.IntType(16), 0xFFFF), ir.Constant(ir.IntType(32), 8)]
+    rounded = k.intrinsic(f"llvm.x86.{_TO_INT32[x.lanes]}", result, arguments)
+    return Val(k, rounded, DType.INT32, x.lanes)
 
 
 # Number of quotient bits found by one step of the remainder. The quotient of a step, with a fraction of 24 bits, fits

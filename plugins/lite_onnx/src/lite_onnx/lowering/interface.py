@@ -36,11 +36,13 @@ class InputOptions(NamedTuple):
         lengths: the number of tensors in each sequence; None for an empty optional.
         constants: elements of inputs that become constants: lengths, positions, numbers of iterations.
         shapes: sizes of dimensions that the model leaves open.
+        fixed_caches: True if present caches have the length of the past ones.
     """
 
     lengths: Mapping[str, int | None] = {}
     constants: Mapping[str, Array] = {}
     shapes: Mapping[str, Sequence[int]] = {}
+    fixed_caches: bool = False
 
 
 def declare_input(name: str, type_: TypeProto, options: InputOptions, builder: GraphBuilder) -> Item:

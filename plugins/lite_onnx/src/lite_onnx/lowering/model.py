@@ -52,6 +52,7 @@ def _lower(model: onnx.ModelProto, path: Path, options: InputOptions) -> Graph:
     lowering = GraphLowering(path, functions, model.ByteSize())
     builder = GraphBuilder(model.graph.name or path.stem)
     scope = Scope(opsets_of(model, path))
+    scope.sizes = _third_sizes(model.graph, options.fixed_caches)
     context = Context(builder, scope, lowering)
     kinds = {value.name: value.type for value in model.graph.input}
     for name, array in options.constants.items():
@@ -74,6 +75,13 @@ def _lower(model: onnx.ModelProto, path: Path, options: InputOptions) -> Graph:
     graph.metadata.update(_metadata(model, path))
     logger.info("%s: %d nodes of ONNX became %d", path, len(model.graph.node), len(graph.nodes))
     return graph
+
+
+def _third_sizes(graph: onnx.GraphProto, all_equal: bool) -> dict[str, int | str]:
+    """Return the third size that a model declares for its inputs and outputs; 0 for all with ``all_equal``."""
+    shapes = {value.name: value.type.tensor_type.shape.dim for value in (*graph.input, *graph.output)}
+    sizes = {name: dims[2].dim_param or dims[2].dim_value for name, dims in shapes.items() if len(dims) > 2}
+    return dict.fromkeys(shapes, 0) if all_equal else {name: size for name, size in sizes.items() if size}
 
 
 def _element_type(type_: onnx.TypeProto | None) -> DType | None:

@@ -28,6 +28,7 @@ class Scope:
     Attributes:
         depth: the sum of the weights of this scope and the enclosing graphs and callers.
         functions: the keys of this function and its callers, to detect recursion.
+        sizes: the third size that the model declares for its inputs and outputs of at least three dimensions.
         failed: outputs of nodes that could not be lowered, and of nodes that depend on them.
     """
 
@@ -50,6 +51,7 @@ class Scope:
         if function is not None:
             self.functions += (function,)
         self.name_prefix: str = name_prefix or (outer.name_prefix if outer else "")
+        self.sizes: Mapping[str, int | str] = {}
         self.failed: set[str] = set()
         self._outer = outer
         self._items: dict[str, Item] = {}
@@ -62,6 +64,10 @@ class Scope:
     def bind_later(self, name: str, make: Callable[[], Item]) -> None:
         """Bind a name to an item that is created when it is first looked up."""
         self._deferred[name] = make
+
+    def is_fixed_cache(self, past: str, present: str) -> bool:
+        """Return True if the model's input ``past`` and output ``present`` are declared to have equal lengths."""
+        return past in self.sizes and self.sizes[past] == self.sizes.get(present)
 
     def defines(self, name: str) -> bool:
         """Return True if the name is bound in this scope itself."""

@@ -25,6 +25,7 @@ def read(
     lengths: Mapping[str, int | None] | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed_caches: bool = False,
 ) -> Graph:
     """Read an ONNX model as a graph of Lite's operators.
 
@@ -38,6 +39,8 @@ def read(
         constants: elements of inputs that become constants. A model whose shapes depend on an input's elements runs
             faster when they are known, and some such models can only be lowered then.
         shapes: complete shapes of inputs with dimensions that the model leaves open.
+        fixed_caches: True if the present caches of GroupQueryAttention are the past ones, written in place. A model
+            that declares the same length for both needs no option.
 
     Raises:
         ModelFormatError: the file is damaged, or tensors that it keeps in other files cannot be read.
@@ -49,9 +52,10 @@ def read(
     from lite_onnx.reader.model_file import find_model, parse
 
     _check_options(lengths or {}, constants or {}, shapes or {})
+    require(isinstance(fixed_caches, bool), "fixed_caches", "True or False", fixed_caches)
     file = find_model(Path(path))
     arrays = {name: np.asarray(elements) for name, elements in (constants or {}).items()}
-    return lower(parse(file), file, InputOptions(lengths or {}, arrays, shapes or {}))
+    return lower(parse(file), file, InputOptions(lengths or {}, arrays, shapes or {}, fixed_caches))
 
 
 def _check_options(lengths: Any, constants: Any, shapes: Any) -> None:

@@ -22,6 +22,8 @@ from lite_onnx.writer.types import DimNames, value_info
 __all__ = ["LITE_DOMAIN", "GraphWriter"]
 
 LITE_DOMAIN = "lite"
+#: Operators of the opset that are newer than the newest opset that is written; they become functions as well.
+_NEWER = frozenset({"Attention", "RMSNormalization", "RotaryEmbedding", "TensorScatter"})
 
 
 class GraphWriter:
@@ -92,7 +94,7 @@ class GraphWriter:
 
     def _messages(self, node: Node) -> Iterator[NodeProto]:
         """Yield the nodes for a node of Lite, usually one."""
-        if node.domain == LITE_DOMAIN:
+        if node.domain == LITE_DOMAIN or node.op in _NEWER:
             name = self._function(node)
             inputs_ = [value for value in node.inputs if value is not None]
             yield _described(_node(name, _names(inputs_), _names(node.outputs), LITE_DOMAIN), node)

@@ -24,6 +24,7 @@ from lite_core.backend import (
 from lite_core.forking import new_lock
 from lite_core.ir import DType, SavedWeights, TensorType
 from lite_core.observing import Observable, Observer
+from lite_core.reports import StatesPrecision
 from lite_opencl.compiled.faults import RECORD
 from lite_opencl.compiled.graph import CompiledGraph
 from lite_opencl.compiled.launches import ImageLocation, Launch, Location, Space
@@ -70,7 +71,14 @@ class _Slot:
 
 
 class OpenClExecutable(
-    Executable, ProfilesKernels, HasNotes, ReportsMemoryUse, SavesState, ListsConstantsRead, Observable
+    Executable,
+    ProfilesKernels,
+    HasNotes,
+    ReportsMemoryUse,
+    SavesState,
+    ListsConstantsRead,
+    StatesPrecision,
+    Observable,
 ):
     """An executable that runs the kernels of a partition. Thread-safe.
 
@@ -80,10 +88,14 @@ class OpenClExecutable(
         compiled: the partition; its programs are ready.
         runtime: the device.
         notes: lines for profiles, such as the origin of the programs.
+        computes: the types that the partition computes in, in words.
     """
 
-    def __init__(self, compiled: CompiledGraph, runtime: DeviceRuntime, notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, compiled: CompiledGraph, runtime: DeviceRuntime, notes: Sequence[str] = (), computes: str = ""
+    ) -> None:
         self._notes = tuple(notes)
+        self._computes = computes
         self.compiled = compiled
         self.scratch_bytes = compiled.arena_bytes
         self._runtime = runtime
@@ -96,6 +108,10 @@ class OpenClExecutable(
     @property
     def notes(self) -> Sequence[str]:
         return self._notes
+
+    @property
+    def computes(self) -> str:
+        return self._computes
 
     def _bound_kernel(self, launch: Launch) -> cl.Kernel:
         """Return a kernel object for one launch: constant arguments are set now, the others belong to slots."""

@@ -27,9 +27,10 @@ from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
 from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.decoder import without_decoder_operators
 from lite_opencl.lowering.destinations import reserve_destinations
 from lite_opencl.lowering.elementwise import is_elementwise
-from lite_opencl.lowering.half import unsupported_precision
+from lite_opencl.lowering.half import computed_types, unsupported_precision
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
 from lite_opencl.lowering.steps import Argument, PlannedStep
 from lite_opencl.tensors import Storage, Tensor
@@ -54,7 +55,8 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
     loaded = runtime.programs.load(step.kernel for step in lowering.steps)
     logger.debug("%s on %s: %s", graph.name, runtime.name, loaded)
     notes = [str(loaded), *lowering.chooser.describe(), *unsupported_precision(options, runtime.found)]
-    executable = OpenClExecutable(_compiled_graph(lowering, lifetimes, arena_bytes, runtime), runtime, notes)
+    compiled, types = _compiled_graph(lowering, lifetimes, arena_bytes, runtime), computed_types(options, runtime.found)
+    executable = OpenClExecutable(compiled, runtime, notes, types)
     if loaded.unfinished:
         executable.warm_up()
         runtime.programs.store(loaded.unfinished)
@@ -63,6 +65,7 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
 
 def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lowering:
     """Return the steps of a graph before memory is planned."""
+    graph = without_decoder_operators(graph)
     chooser: Chooser[PlannedStep] = Chooser(runtime.tuning, Stopwatch(runtime) if options.tune else None)
     lowering = Lowering(runtime.found, graph, options, runtime.constants, chooser)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}

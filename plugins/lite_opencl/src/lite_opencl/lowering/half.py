@@ -10,7 +10,7 @@ from lite_core.backend import Options
 from lite_core.ir import DType, Node, Value
 from lite_opencl.device.devices import FoundDevice
 
-__all__ = ["stored_type", "unsupported_precision"]
+__all__ = ["computed_types", "stored_type", "unsupported_precision"]
 
 #: Results of these are often beyond 65504, the largest float16.
 _GROWING = frozenset(
@@ -29,6 +29,13 @@ def unsupported_precision(options: Options, device: FoundDevice) -> list[str]:
     if options.precision == "float32" or _may_be_narrow(options, device):
         return []
     return [f"computed in float32: {device.name} does not compute in {options.precision}"]
+
+
+def computed_types(options: Options, device: FoundDevice) -> str:
+    """Return the types that a partition computes in, in words."""
+    if _may_be_narrow(options, device):
+        return "float32; most tensors between its kernels are stored in float16"
+    return "the types of the model, 16-bit floats in float32"
 
 
 def _may_be_narrow(options: Options, device: FoundDevice) -> bool:

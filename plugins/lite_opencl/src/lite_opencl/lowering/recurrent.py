@@ -13,6 +13,7 @@ from lite_compiler.fusion import Group
 from lite_core.ir import DType, Value
 from lite_opencl.lowering.chain_building import ChainBuilder
 from lite_opencl.lowering.context import Lowering
+from lite_opencl.lowering.indices import check_ranges
 from lite_opencl.lowering.product_choice import widest_vector
 from lite_opencl.lowering.products import Matrices, emit_product
 from lite_opencl.lowering.recurrent_activations import activation_defines
@@ -163,6 +164,7 @@ def _run(
         begin = layer.gates * hidden
         add_argument("HAS_BIAS", "B", recurrent_bias.slice(1, begin, begin), [2 * begin])
     if lengths is not None:
+        check_ranges(lowering, group.head, lengths, "length", [range(layer.steps + 1)])
         defines.append(("HAS_LENGTHS", 1))
         arguments.append(lowering.dense(lowering.tensor(lengths)))
     for flag, name, position in (("HAS_H", "H", 5), ("HAS_C", "C", 6)):

@@ -9,12 +9,21 @@ from lite_compiler.registry import Registry
 if TYPE_CHECKING:
     from lite_opencl.lowering.context import Lowering
 
-__all__ = ["OPERATORS", "data_dependent_nodes", "find_lowering", "lowers", "takes_epilogue"]
+__all__ = [
+    "OPERATORS",
+    "data_dependent_nodes",
+    "find_lowering",
+    "lowers",
+    "refusal",
+    "register_rewritten",
+    "takes_epilogue",
+]
 
 #: The operators by the module in this package that lowers them; all others are element-wise or not supported.
 _FAMILIES = {
     "col2im": "Col2Im",
     "convolution": "Conv",
+    "decoder": "Attention RMSNormalization RotaryEmbedding TensorScatter",
     "gather": "Gather GatherElements GatherND ReverseSequence",
     "generate": "ConstantOfShape EyeLike OneHot Range Trilu",
     "einsum": "Einsum",
@@ -53,3 +62,4 @@ OPERATORS: Registry[Lowering] = Registry(
 
 lowers, find_lowering = OPERATORS.lowers, OPERATORS.find_lowering
 takes_epilogue, data_dependent_nodes = OPERATORS.takes_epilogue, OPERATORS.data_dependent_nodes
+refusal, register_rewritten = OPERATORS.refusal, OPERATORS.register_rewritten

@@ -119,6 +119,12 @@ class Context:
         """Return the elements of a value if they are known at load (some may be symbolic dimensions), else None."""
         return None if value is None else self.builder.known(value)
 
+    def floats(self, value: Value | None) -> Array | None:
+        """Return the elements of a float32 constant of any size, or of a known value; else None."""
+        graphs = (scope.builder.graph for scope in self._scopes())
+        array = next((graph.constants[value] for graph in graphs if value in graph.constants), self.known(value))
+        return array if array is not None and array.dtype == np.float32 else None
+
     def known_ints(self, value: Value | None) -> list[int] | None:
         """Return the elements of an integer value if all of them are known as plain integers, else None."""
         known = self.known(value)

@@ -138,6 +138,7 @@ def _load_parameters(
     if not types:
         return {}
     location = find_parameters(path, list(types), params)
+    quantized = program.quantized_names()
     if location.is_dir():
-        return load_separate(location, types)
-    return load_combined(location, types, program.parameter_name_lists())
+        return load_separate(location, types, quantized)
+    return load_combined(location, types, program.parameter_name_lists(), quantized)

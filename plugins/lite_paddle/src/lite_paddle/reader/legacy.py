@@ -80,6 +80,16 @@ class LegacyProgram:
                     types[variable.name] = variable_type(variable) or SourceType("undefined", None)
         return {name: types[name] for name in _byte_sorted(types)}
 
+    def quantized_names(self) -> frozenset[str]:
+        """Return the names of parameters that dequantize_linear reads: Paddle declares them as floats, stores int8."""
+        return frozenset(
+            name
+            for block in self.message.blocks
+            for op in block.ops
+            if op.type == "dequantize_linear"
+            for name in slots(op.inputs).get("X", [])
+        )
+
     def parameter_name_lists(self) -> Iterator[list[str]]:
         """Return possible orders of the combined file, the usual one first."""
         every = list(self.parameter_types())

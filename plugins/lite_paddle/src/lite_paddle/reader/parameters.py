@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import mmap
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -152,7 +152,10 @@ class ParameterFile:
 
 
 def load_combined(
-    path: Path, types: Mapping[str, SourceType], name_lists: Iterable[Sequence[str]]
+    path: Path,
+    types: Mapping[str, SourceType],
+    name_lists: Iterable[Sequence[str]],
+    quantized: Container[str] = (),
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Read a combined file and give its tensors their names.
 
@@ -161,10 +164,13 @@ def load_combined(
         types: Name -> type that the program declares.
         name_lists: Candidate lists of names in file order, at least one; the first that fits is used. The first
             list is the order that Paddle writes, the others are for files of other tools.
+        quantized: Names of weights that may be int8 in the file where the program declares a floating type.
 
     Returns:
         Name -> read-only array. If the program declares another floating type than the file has, the type of
-        the file is used (Paddle can convert while saving).
+        the file is used (Paddle can convert while saving). A tensor that is a vector but for dimensions of size 1
+        gets the vector's shape that the program declares: Paddle's quantization stores scales of shape [1] with
+        rank 0, and scales of channels as [1, channels].
 
     Raises:
         ModelFormatError: The file is damaged, or fits none of the lists.
@@ -173,9 +179,9 @@ def load_combined(
     records = file.read_all()
     mismatches = []
     for names in name_lists:
-        mismatch = _first_mismatch(names, records, types)
+        mismatch = _first_mismatch(names, records, types, quantized)
         if mismatch is None:
-            return {name: file.array(record) for name, record in zip(names, records)}
+            return {name: _declared(file.array(record), types[name]) for name, record in zip(names, records)}
         mismatches.append(mismatch)
     raise ModelFormatError(
         f"{path} does not belong to this program: {mismatches[0]}. Use the parameter file that was saved "
@@ -183,8 +189,10 @@ def load_combined(
     )
 
 
-def load_separate(directory: Path, types: Mapping[str, SourceType]) -> dict[str, np.ndarray[Any, Any]]:
-    """Read one file per variable, each named like its variable.
+def load_separate(
+    directory: Path, types: Mapping[str, SourceType], quantized: Container[str] = ()
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Read one file per variable, each named like its variable; see :func:`load_combined`.
 
     Raises:
         ModelFormatError: A file is missing, damaged, longer than its tensor, or has another type.
@@ -198,10 +206,10 @@ def load_separate(directory: Path, types: Mapping[str, SourceType]) -> dict[str,
     for name, declared in types.items():
         file = ParameterFile(separate_file(directory, name))
         records = file.read_all()
-        reason = _first_mismatch([name], records, {name: declared})
+        reason = _first_mismatch([name], records, {name: declared}, quantized)
         if reason is not None:
             raise ModelFormatError(f"{file.path} does not belong to this program: {reason}")
-        arrays[name] = file.array(records[0])
+        arrays[name] = _declared(file.array(records[0]), declared)
     return arrays
 
 
@@ -217,8 +225,22 @@ def separate_file(directory: Path, name: str) -> Path:
     return directory / relative
 
 
+def _is_same_vector(declared: tuple[int, ...] | None, found: tuple[int, ...]) -> bool:
+    """Return True if the program declares a vector, and the file has it with other dimensions of size 1, or none."""
+    return (
+        declared is not None and len(declared) == 1 and [n for n in found if n != 1] == [n for n in declared if n != 1]
+    )
+
+
+def _declared(array: np.ndarray[Any, Any], declared: SourceType) -> np.ndarray[Any, Any]:
+    return array.reshape(declared.shape) if _is_same_vector(declared.shape, array.shape) else array
+
+
 def _first_mismatch(
-    names: Sequence[str], records: Sequence[TensorRecord], types: Mapping[str, SourceType]
+    names: Sequence[str],
+    records: Sequence[TensorRecord],
+    types: Mapping[str, SourceType],
+    quantized: Container[str],
 ) -> str | None:
     """Explain why the records are not the named tensors, or return None if they fit."""
     if len(names) != len(records):
@@ -226,10 +248,15 @@ def _first_mismatch(
     for position, (name, record) in enumerate(zip(names, records)):
         declared = types[name]
         both_floating = declared.dtype in FLOATING and record.dtype in FLOATING
-        same_dtype = declared.dtype in (record.dtype, "undefined") or both_floating
-        same_shape = declared.shape is None or (
-            len(declared.shape) == len(record.shape)
-            and all(want in (-1, found) for want, found in zip(declared.shape, record.shape))
+        is_quantized = name in quantized and declared.dtype in FLOATING and record.dtype == "int8"
+        same_dtype = declared.dtype in (record.dtype, "undefined") or both_floating or is_quantized
+        same_shape = (
+            declared.shape is None
+            or _is_same_vector(declared.shape, record.shape)
+            or (
+                len(declared.shape) == len(record.shape)
+                and all(want in (-1, found) for want, found in zip(declared.shape, record.shape))
+            )
         )
         if not (same_dtype and same_shape):
             shape = None if declared.shape is None else list(declared.shape)

@@ -55,6 +55,10 @@ class PirProgram:
         """Return name -> declared type of every stored parameter, in the order of the file that Paddle writes."""
         return {name: self._stored[name] for name in sorted(self._stored, key=str.encode)}
 
+    def quantized_names(self) -> frozenset[str]:
+        """Return no names: PIR programs declare the types that the file has."""
+        return frozenset()
+
     def parameter_name_lists(self) -> Iterator[list[str]]:
         """Return possible orders of the combined file, the usual one first."""
         yield list(self.parameter_types())

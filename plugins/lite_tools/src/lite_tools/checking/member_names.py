@@ -10,6 +10,7 @@ from typing import Any
 
 from lite_core import backend as contract
 from lite_core.plugins.contracts import Kind, members
+from lite_core.reports import StatesPrecision
 from lite_core.saved_kernels import SavesKernels
 from lite_core.stack import DescribesStack
 
@@ -35,6 +36,7 @@ _PARTS: dict[Kind, tuple[type, ...]] = {
         contract.ProfilesKernels,
         contract.ReportsMemoryUse,
         contract.SavesState,
+        StatesPrecision,
     ),
     "memory": (contract.Memory, contract.SharesHostMemory, contract.ViewsMemory),
 }

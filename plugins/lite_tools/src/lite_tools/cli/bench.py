@@ -32,11 +32,13 @@ from lite_tools.commands.option_words import option_words
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
+    input_option,
     json_option,
     model_argument,
     precision_option,
     reader_option,
     seed_option,
+    shape_option,
     tune_option,
 )
 from lite_tools.commands.printing import console, json_text, print_json
@@ -73,17 +75,10 @@ _LISTED = {
     type=click.IntRange(1),
     help="Number of CPU threads. Repeat the option to compare numbers of threads.  [default: all]",
 )
-@click.option(
-    "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="Input file, see `lite run`. Repeatable."
-)
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="[NAME=]1x3x224x224",
-    help="Shape of random numbers for the input NAME, if the model leaves it open; a model that only leaves the batch "
-    "open is measured with one item. Repeatable.",
+@input_option()
+@shape_option(
+    "Shape of random numbers for the input NAME, if the model leaves it open; a model that only leaves the batch "
+    "open is measured with one item. Repeatable."
 )
 @click.option(
     "--warmup",

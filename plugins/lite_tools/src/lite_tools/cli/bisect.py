@@ -42,12 +42,14 @@ from lite_tools.commands.option_words import option_words
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
+    input_option,
     json_option,
     model_argument,
     precision_option,
     reader_option,
     require_own_devices,
     seed_option,
+    shape_option,
     threads_option,
 )
 from lite_tools.commands.printing import console, print_json
@@ -67,17 +69,8 @@ Array = np.ndarray[Any, Any]
     help="Backend of side a, which is trusted.  [default: host; by threads, precision or pass: that of side b]",
 )
 @click.option("--b", "backend_b", default="auto", show_default=True, metavar="BACKEND", help="Backend of side b.")
-@click.option(
-    "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="Input file, see `lite run`. Repeatable."
-)
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="[NAME=]1x3x224x224",
-    help="Shape of random numbers for the input NAME, if the model leaves it open. Repeatable.",
-)
+@input_option()
+@shape_option()
 @threads_option
 @click.option("--a-threads", type=click.IntRange(1), help="Threads of side a.  [default: as --threads; by threads: 1]")
 @precision_option

@@ -14,7 +14,14 @@ from lite_tools.commands.conversions import size_text
 from lite_tools.commands.errors import UnavailableError
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
 from lite_tools.commands.notes import print_notes
-from lite_tools.commands.options import backend_option, backends_of, json_option, precision_option, threads_option
+from lite_tools.commands.options import (
+    backend_option,
+    backends_of,
+    json_option,
+    precision_option,
+    shape_option,
+    threads_option,
+)
 from lite_tools.commands.printing import console, print_json, table
 
 #: The kinds of entries, which are the folders below the cache folder, and the names of their files.
@@ -70,14 +77,7 @@ def clear(kind: str | None, as_json: bool) -> None:
 
 @command.command("fill")
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="[NAME=]1x3x224x224",
-    help="Shape of the input NAME, as in `lite run`. Repeatable.",
-)
+@shape_option("Shape of the input NAME, as in `lite run`. Repeatable.")
 @precision_option
 @backend_option
 @threads_option

@@ -20,12 +20,14 @@ from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
+    input_option,
     json_option,
     model_argument,
     precision_option,
     reader_option,
     require_own_devices,
     seed_option,
+    shape_option,
     threads_option,
 )
 from lite_tools.commands.printing import console, print_json, table
@@ -40,17 +42,8 @@ Array = np.ndarray[Any, Any]
 @click.option("--a", "backend_a", metavar="BACKEND", help="The side that is trusted.  [default: host without passes]")
 @click.option("--b", "backend_b", metavar="BACKEND", help="The side in doubt.  [default: auto]")
 @click.option("--a-model", metavar="FILE", help="The model that side a runs, such as the source of a .lite file.")
-@click.option(
-    "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="Input file, see `lite run`. Repeatable."
-)
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="[NAME=]1x3x224x224",
-    help="Shape of random numbers for the input NAME, if the model leaves it open. Repeatable.",
-)
+@input_option()
+@shape_option()
 @threads_option
 @click.option("--a-threads", type=click.IntRange(1), help="Number of threads of side a.  [default: as --threads]")
 @precision_option

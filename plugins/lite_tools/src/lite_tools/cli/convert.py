@@ -26,14 +26,28 @@ from lite_tools.commands.options import (
     tune_option,
 )
 from lite_tools.commands.printing import console, print_json
+from lite_tools.commands.quantization_tables import print_quantization
 from lite_tools.commands.targets import split_targets
 from lite_tools.conversion import STORED_TYPES, convert
 from lite_tools.conversion.other_formats import writer_for
+from lite_tools.conversion.quantizing import QUANTIZED_TYPES, quantized_graph
+from lite_tools.quantization import METHODS, MIN_SNR, QuantizationReport
+from lite_tools.quantization.blocks import BLOCK
 
 __all__ = ["command"]
 
+#: The options about quantization.
+_QUANTIZATION = (
+    "quantize",
+    "calibrate",
+    "calibration_method",
+    "percentile",
+    "calibration_samples",
+    "keep_float",
+    "min_snr",
+)
 #: Options for output in any format; the others apply only to .lite files.
-_FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json"}
+_FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json", *_QUANTIZATION}
 
 
 @click.command("convert")
@@ -52,7 +66,59 @@ _FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json"}
     type=click.Choice(STORED_TYPES),
     default="float32",
     show_default=True,
-    help="Type to store weights in: float16 halves the file, int8 quarters it. The loss of accuracy is shown.",
+    help="Type to store weights in: float16 halves the file, int8 quarters it, int4 takes half a byte for each element"
+    " of matrices of products, and int8 for other weights. The loss of accuracy is shown.",
+)
+@click.option(
+    "--weights-block",
+    type=int,
+    default=BLOCK,
+    show_default=True,
+    metavar="COUNT",
+    help="Weights that share a scale in int4, a multiple of 16: fewer are more exact, and the file is larger.",
+)
+@click.option(
+    "--keep-weights",
+    multiple=True,
+    metavar="PATTERN",
+    help="Constants that --weights does not change: names, with * and ?. Repeatable.",
+)
+@click.option(
+    "--quantize",
+    type=click.Choice(QUANTIZED_TYPES),
+    help="Compute Conv, Gemm and MatMul with 8-bit integers, with scales from --calibrate. The loss is shown.",
+)
+@click.option(
+    "--calibrate",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Samples for --quantize: .npz files with an array for each input, or .npy files for one input.",
+)
+@click.option(
+    "--calibration-method",
+    type=click.Choice(METHODS),
+    default="minmax",
+    show_default=True,
+    help="How the range of an activation is chosen from the samples.",
+)
+@click.option(
+    "--percentile",
+    type=click.FloatRange(0, 100, min_open=True),
+    help="Share of elements inside the range, in percent, for the method percentile.  [default: 99.99]",
+)
+@click.option("--calibration-samples", type=click.IntRange(1), help="Most samples to use.  [default: all]")
+@click.option(
+    "--keep-float",
+    multiple=True,
+    metavar="PATTERN",
+    help="Nodes that --quantize leaves in float32: names, or op:Gemm. Repeatable.",
+)
+@click.option(
+    "--min-snr",
+    type=float,
+    metavar="DB",
+    help="Signal-to-noise ratio of the outputs below which --quantize leaves layers in float32; -inf quantizes all."
+    f"  [default: {MIN_SNR:g}]",
 )
 @click.option(
     "--input-shape",
@@ -119,6 +185,9 @@ def command(
     weights are stored in the file. The new file is verified with the references and on every target that has a device
     on this machine.
 
+    With --quantize int8, layers compute with 8-bit integers. Runs on the samples of --calibrate give the ranges of the
+    numbers, and tell how much each layer loses; layers that lose too much stay in float32.
+
     If --output names a file of another format that a plugin writes, such as model.onnx, the model is written in that
     format without preparation for targets.
     """
@@ -128,11 +197,15 @@ def command(
         _refuse_options(output)
     graph = open_verified(model, reader if params is None else {**reader, "params": params}).graph
     if writer is not None:
+        quantized = None
+        if settings["quantize"] is not None:
+            with shown_progress() as progress:
+                graph, quantized = quantized_graph(graph, progress, *(settings[name] for name in _QUANTIZATION))
         try:
             writer.write(graph, output)
         except ModelFormatError as error:  # which stands for damaged files elsewhere
             raise ConversionError(f"model {model!r}: {str(output)!r} is not written", [str(error)]) from error
-        _print_written(model, graph, output, writer.name, as_json)
+        _print_written(model, graph, output, writer.name, quantized, as_json)
         return
     types = {value.name: value.type for value in graph.inputs}
     signatures = parse_signatures(types, shapes)
@@ -171,11 +244,16 @@ def _refuse_options(output: Path) -> None:
             )
 
 
-def _print_written(model: str, graph: Graph, output: Path, format: str, as_json: bool) -> None:
+def _print_written(
+    model: str, graph: Graph, output: Path, format: str, report: QuantizationReport | None, as_json: bool
+) -> None:
     size = output.stat().st_size
     if as_json:
-        print_json({"model": model, "output": str(output), "format": format, "nodes": len(graph.nodes), "size": size})
+        data = {"model": model, "output": str(output), "format": format, "nodes": len(graph.nodes), "size": size}
+        print_json(data if report is None else {**data, "quantization": report.as_dict()})
     else:
+        if report is not None:
+            print_quantization(report)
         console.print(f"written: {output} ({format}, {len(graph.nodes)} nodes, {size_text(size)})", markup=False)
 
 

@@ -26,6 +26,7 @@ from lite_tools.commands.options import (
     json_option,
     model_argument,
     reader_option,
+    shape_option,
     threads_option,
 )
 from lite_tools.commands.printing import console, print_json, table
@@ -39,14 +40,7 @@ from lite_tools.commands.printing import console, print_json, table
 @click.option("--origins", is_flag=True, help="Show each node's name and its origin in the model that was read.")
 @click.option("--sections", is_flag=True, help="List the sections of a .lite file, and check them for damage.")
 @click.option("--memory", is_flag=True, help="Show the memory that a run needs, compared with a lower bound.")
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="[NAME=]1x3x224x224",
-    help="With --memory or a picture: shape of the input NAME, if the model leaves it open. Repeatable.",
-)
+@shape_option("With --memory or a picture: shape of the input NAME, if the model leaves it open. Repeatable.")
 @picture_options
 @print_nodes_options
 @backend_option
@@ -140,9 +134,12 @@ def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json:
     report = memory_report(plan)
     if as_json:
         inputs = {value.name: value.type.shape for value in plan.graph.inputs}
-        print_json({"model": model, "inputs": inputs, **report})
+        print_json({"model": model, "inputs": inputs, "computes": plan.computes, **report})
         return
-    console.print(f"{model}: {', '.join(map(repr, plan.graph.inputs))}\n", markup=False)
+    console.print(f"{model}: {', '.join(map(repr, plan.graph.inputs))}", markup=False)
+    for line in plan.computes:
+        console.print(f"computes {line}", markup=False)
+    console.print()
     print_memory_report(report)
 
 

@@ -14,11 +14,13 @@ from lite_tools.commands.options import (
     backend_option,
     backend_options_option,
     backends_of,
+    input_option,
     json_option,
     model_argument,
     precision_option,
     reader_option,
     seed_option,
+    shape_option,
     threads_option,
 )
 from lite_tools.commands.printing import console, print_json, table
@@ -36,17 +38,8 @@ from lite_tools.reporting import ReportRequest, ReportResult, write_report
     help="The file to write.",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@click.option(
-    "--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help="Input file, see `lite run`. Repeatable."
-)
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="[NAME=]1x3x224x224",
-    help="Shape of random numbers for the input NAME.  [default: the smallest that fits]  Repeatable.",
-)
+@input_option()
+@shape_option("Shape of random numbers for the input NAME.  [default: the smallest that fits]  Repeatable.")
 @click.option("--with-weights", is_flag=True, help="Include the model's weights.")
 @click.option("--with-inputs", is_flag=True, help="Include the arrays of --input.")
 @click.option(

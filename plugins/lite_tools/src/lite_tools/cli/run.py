@@ -26,11 +26,13 @@ from lite_tools.commands.options import (
     backend_option,
     backend_options_option,
     backends_of,
+    input_option,
     json_option,
     model_argument,
     precision_option,
     reader_option,
     seed_option,
+    shape_option,
     threads_option,
     tune_option,
 )
@@ -48,23 +50,11 @@ _WARMUP = 3
 
 @click.command("run")
 @model_argument
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="A .npy, .npz or image file for the input NAME. NAME= is optional for a model with one input, and for an .npz "
-    "file that contains arrays by input name. Repeatable.",
+@input_option(
+    "A .npy, .npz or image file for the input NAME. NAME= is optional for a model with one input, and for an .npz "
+    "file that contains arrays by input name. Repeatable."
 )
-@click.option(
-    "--shape",
-    "-s",
-    "shapes",
-    multiple=True,
-    metavar="[NAME=]1x3x224x224",
-    help="Shape of random numbers for the input NAME, or shape to resize an image to. Repeatable.",
-)
+@shape_option("Shape of random numbers for the input NAME, or shape to resize an image to. Repeatable.")
 @click.option(
     "--mean",
     default="0",
@@ -148,7 +138,7 @@ def command(
     reader: dict[str, Any],
     as_json: bool,
 ) -> int:
-    """Run MODEL, a file or a folder, and show its outputs, the devices that ran it, and the run time.
+    """Run MODEL, a file or a folder, and show its outputs, the devices and types that computed them, and the run time.
 
     Inputs without --input are random numbers. Give their shapes by --shape if the model leaves them open; for a .lite
     file, the default is the first shape that it is prepared for, and an open batch is 1.
@@ -211,6 +201,8 @@ def command(
     taps.show()
     share = ", ".join(f"{label} in {milliseconds(s)}" for label, s in profile.by_device().items())
     console.print(f"\nran on {share}; loaded in {milliseconds(loading)}", markup=False)
+    for line in session.computes:
+        console.print(f"computed {line}", markup=False)
     if repeat > 1:
         console.print(
             f"{repeat} runs: median {milliseconds(statistics.median(times))}, fastest {milliseconds(min(times))}"
@@ -313,6 +305,7 @@ def _as_dict(
         "model": model,
         "devices": list(session.devices),
         "selection_log": list(session.selection_log),
+        "computes": list(session.computes),
         "inputs": sources,
         "outputs": {n: dict(zip(("type", "min", "max", "mean"), _summary(a))) for n, a in outputs.items()},
         "load_seconds": loading,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from lite_tools.commands.printing import console, table
+from lite_tools.commands.quantization_tables import accuracy_row, print_quantization
 from lite_tools.conversion import Check, ConversionReport, TargetReport
-from lite_tools.quantization import OutputAccuracy
 
 __all__ = ["ConversionReport", "print_report", "shown_progress", "size_text"]
 
@@ -39,6 +39,9 @@ def print_report(report: ConversionReport) -> None:
     table(heads, [_target_row(target, report.checks) for target in report.targets])
     _print_refusals(report.targets)
     _print_accuracy(report)
+    if report.quantization is not None:
+        console.print()
+        print_quantization(report.quantization)
     if report.checks:
         console.print()
         rows = [
@@ -80,26 +83,25 @@ def _print_accuracy(report: ConversionReport) -> None:
     if not report.weights:
         return
     stored = [w for w in report.weights if not w.kept]
-    console.print(f"\n{len(stored)} of {len(report.weights)} weights are stored as {report.stored_as}")
+    types = " and ".join(sorted({w.stored_as for w in stored})) or report.stored_as
+    console.print(f"\n{len(stored)} of {len(report.weights)} weights are stored as {types}")
     worst = sorted(stored, key=lambda w: -w.relative_rms_error)[:_MAX_WEIGHTS_SHOWN]
     kept = [w for w in report.weights if w.kept]
     if worst:
         table(
-            ("weight (largest error first)", "operator", "shape", "largest error", "relative RMS error"),
-            [(w.name, w.op, _dims(w.shape), f"{w.max_error:.3g}", f"{w.relative_rms_error:.2%}") for w in worst],
+            ("weight (largest error first)", "operator", "shape", "stored as", "largest error", "relative RMS error"),
+            [
+                (w.name, w.op, _dims(w.shape), w.stored_as, f"{w.max_error:.3g}", f"{w.relative_rms_error:.2%}")
+                for w in worst
+            ],
         )
     for weight in kept:
         console.print(f"{weight.name} is not changed: {weight.kept}", markup=False)
     console.print()
     table(
         ("output", "largest difference (share of its range)", "signal to noise", "same top class"),
-        map(_accuracy_row, report.accuracy),
+        map(accuracy_row, report.accuracy),
     )
-
-
-def _accuracy_row(output: OutputAccuracy) -> tuple[str, ...]:
-    agreement = "-" if output.top1_agreement is None else f"{output.top1_agreement:.1%}"
-    return output.name, f"{output.max_difference:.3g}", f"{output.snr_db:.1f} dB", agreement
 
 
 def _outcome(check: Check) -> str:

@@ -15,12 +15,14 @@ __all__ = [
     "backend_option",
     "backend_options_option",
     "backends_of",
+    "input_option",
     "json_option",
     "model_argument",
     "precision_option",
     "reader_option",
     "require_own_devices",
     "seed_option",
+    "shape_option",
     "threads_option",
     "tune_option",
 ]
@@ -42,6 +44,18 @@ threads_option: Decorator = click.option(
 seed_option: Decorator = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random inputs."
 )
+
+
+def input_option(help: str = "Input file, see `lite run`. Repeatable.") -> Decorator:
+    """Return the option for the arrays of inputs, which passes the tuple ``inputs`` to the command."""
+    return click.option("--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help=help)
+
+
+def shape_option(
+    help: str = "Shape of random numbers for the input NAME, if the model leaves it open. Repeatable.",
+) -> Decorator:
+    """Return the option for the shapes of inputs, which passes the tuple ``shapes`` to the command."""
+    return click.option("--shape", "-s", "shapes", multiple=True, metavar="[NAME=]1x3x224x224", help=help)
 
 
 def _precision(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> str | dict[str, str] | None:

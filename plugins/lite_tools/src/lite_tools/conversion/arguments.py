@@ -38,6 +38,10 @@ def _is_share(given: Any) -> bool:
     return given is None or (is_number and given >= 0 and math.isfinite(given))
 
 
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool) and not math.isnan(given)
+
+
 def _is_seed(given: Any) -> bool:
     return isinstance(given, int) and not isinstance(given, bool) and given >= 0
 
@@ -55,6 +59,12 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "data": (lambda given: given is None or isinstance(given, Mapping), "a mapping of input names to arrays"),
     "limit": (_is_share, "a share of an output's range, such as 1e-3"),
     "seed": (_is_seed, "a whole number, at least 0"),
+    "percentile": (_is_share, "a number of percent, such as 99.99"),
+    "calibration_samples": (lambda given: given is None or _is_count(given), "a positive whole number"),
+    "keep_weights": (lambda given: not isinstance(given, str) and _is_text_or_texts(given), "a list of patterns"),
+    "weights_block": (_is_count, "a multiple of 16"),
+    "keep_float": (lambda given: not isinstance(given, str) and _is_text_or_texts(given), "a list of patterns"),
+    "min_snr": (lambda given: given is None or _is_number(given), "a number of decibels"),
     "prepare": (lambda given: given is None or _is_flag(given), "True, False or None"),
     "plugins": (lambda given: given is None or isinstance(given, PluginManager), "a PluginManager"),
     "progress": (lambda given: given is None or callable(given), "a function that takes a text"),

@@ -31,6 +31,7 @@ from lite_tools.conversion.other_sizes import OtherSizes, depends_on_data, find_
 from lite_tools.conversion.pieces import Pieces
 from lite_tools.conversion.prepare import PreparedTarget, prepare_target
 from lite_tools.conversion.problems import coverage_problems, raise_disagreement, raise_problems
+from lite_tools.conversion.quantizing import Quantization, summary
 from lite_tools.conversion.report import Check, ConversionReport, GraphSummary, file_split
 from lite_tools.conversion.several_shapes import AnySize, single_shapes
 from lite_tools.conversion.stripping import unread_constants
@@ -39,6 +40,7 @@ from lite_tools.conversion.typed import Shapes, typed_graph
 from lite_tools.conversion.verification import Sample, check_reference, check_target, draw_samples
 from lite_tools.precisions import precision_words, precisions_in
 from lite_tools.quantization import SCHEMES, OutputAccuracy, compare_outputs, quantize_weights
+from lite_tools.quantization.blocks import BLOCK
 from lite_tools.tuned import measure_missing
 from lite_tools.writing import seal, write_model
 from lite_tools.writing.abandoned import remove_abandoned
@@ -63,6 +65,15 @@ def convert(
     shapes: Mapping[str, Sequence[AnySize]] | Sequence[Mapping[str, Sequence[AnySize]]] | None = None,
     *,
     weights: str = "float32",
+    weights_block: int = BLOCK,
+    keep_weights: Sequence[str] = (),
+    quantize: str | None = None,
+    calibrate: str | os.PathLike[str] | Sequence[Mapping[str, Array]] | None = None,
+    calibration_method: str = "minmax",
+    percentile: float | None = None,
+    calibration_samples: int | None = None,
+    keep_float: Sequence[str] = (),
+    min_snr: float | None = None,
     cpu: str | Sequence[str] = (),
     strip: bool = False,
     exact: bool = False,
@@ -100,7 +111,22 @@ def convert(
             default; for other symbolic dimensions without ``shapes``, the file has no plans. A dimension may be a range
             or a list of sizes, as in ``{"x": (1, 3, 48, range(32, 1281, 32))}``.
         weights: the type to store weights in: ``"float32"`` does not change them, ``"float16"`` halves their size,
-            ``"int8"`` stores a byte for each element and a scale for each channel. Arithmetic does not change.
+            ``"int8"`` stores a byte for each element and a scale for each channel, ``"int4"`` half a byte for each
+            element of matrices of products and a scale for each block, and other weights as ``"int8"``. Arithmetic does
+            not change.
+        weights_block: elements of a block of ``"int4"``, a multiple of 16. Smaller blocks are more exact and larger.
+        keep_weights: patterns of names of constants that ``weights`` does not change, with ``*`` and ``?``.
+        quantize: ``"int8"`` computes Conv, Gemm and MatMul with 8-bit integers, see
+            :func:`lite_tools.quantization.quantize_model`, which explains the following arguments, too.
+        calibrate: samples for ``quantize``: a folder of ``.npz`` files, each with an array for every input, or a
+            sequence of mappings of input names to arrays. The first one is also an input of the verification, unless
+            ``data`` is given.
+        calibration_method: how ranges of activations are chosen: ``"minmax"``, ``"percentile"`` or ``"entropy"``.
+        percentile: the share of elements inside the ranges for the method ``"percentile"``; by default 99.99 percent.
+        calibration_samples: the most samples to use.
+        keep_float: patterns of nodes that stay in float32.
+        min_snr: the least signal-to-noise ratio of an output, in decibels; layers stay in float32 to reach it. By
+            default :data:`lite_tools.quantization.MIN_SNR`.
         cpu: levels of processors to compile for, such as ``["x86-64-v4", "x86-64-v3"]`` or ``["cortex-a76"]``: the file
             then holds code for each, and a session uses the one with most features that its processor can run. By
             default, the code is for this machine's processor, or for every processor of a target that is not here.
@@ -140,9 +166,15 @@ def convert(
     path = output_path(output)
     check_kinds(targets=targets, cpu=cpu, shapes=shapes, threads=threads, data=data, limit=limit, seed=seed)
     check_kinds(strip=strip, exact=exact, tune=tune, allow_fallback=allow_fallback, prepare=prepare, verify=verify)
-    check_kinds(force=force, plugins=plugins, progress=progress)
+    check_kinds(force=force, plugins=plugins, progress=progress, percentile=percentile, min_snr=min_snr)
+    check_kinds(calibration_samples=calibration_samples, keep_float=keep_float)
+    check_kinds(weights_block=weights_block, keep_weights=keep_weights)
     by_node = Precision.of(precision)
-    _check_arguments(weights, verify)
+    wanted = Quantization(quantize, calibrate, calibration_method, percentile, calibration_samples, keep_float, min_snr)
+    wanted.check()
+    _check_arguments(weights, quantize, verify)
+    if keep_weights and weights == "float32":
+        raise InputError("keep_weights (--keep-weights) needs weights in fewer bits, such as weights='int4'")
     settings = _Settings(
         plugins=plugins or default_plugins(),
         options=_options(Options(1, by_node.default, exact, tune), threads, useful_threads()),
@@ -162,8 +194,19 @@ def convert(
     by_node.check(graph)
     if "file" in graph.metadata:  # do not disclose the path of the original model
         graph.metadata["file"] = Path(graph.metadata["file"]).name
-    quantized = None if weights == "float32" else quantize_weights(graph, weights)
+    quantized = None
+    if weights != "float32":
+        quantized = quantize_weights(graph, weights, block=weights_block, keep=keep_weights)
     graph = graph if quantized is None else quantized.graph
+    layers = None
+    if quantize is not None:
+        given = wanted.sample_source(graph)
+        layers = wanted.applied(graph, given, settings.plugins, settings.progress)
+        graph = layers.graph
+        data = given[0] if data is None else data
+        # Right kernels may round a number to either neighbouring step, which changes outputs like quantization itself.
+        changes = [d for d in (output.max_difference for output in layers.report.outputs) if np.isfinite(d)]
+        settings = replace(settings, limit=max(settings.limit, *changes) if limit is None else limit)
     signatures = _signatures(graph, shapes)
     levels = [level for level in (cpu.split(",") if isinstance(cpu, str) else cpu) if level]
     coverages = _ask_targets(original.name, signatures[0][1] if signatures else graph, targets, levels, settings)
@@ -172,7 +215,7 @@ def convert(
     sizes_are_saved = settings.store and not strip and any(_saves_kernels(coverage) for coverage in coverages)
     if verify or quantized is not None or (sizes_are_saved and any(depends_on_data(typed) for _, typed in signatures)):
         settings.progress("running the references")
-        oracle = original if quantized is None else graph
+        oracle = original if quantized is None and layers is None else graph
         try:
             samples = draw_samples(oracle, [wanted for wanted, _ in signatures], data, seed)
         except InputError as error:
@@ -188,7 +231,8 @@ def convert(
     if quantized is not None:
         settings.progress("measuring the accuracy of stored weights")
         accuracy = compare_outputs(original, graph, [sample.inputs for sample in samples])
-    checks = _write(path, graph, prepared, pieces, coverages, samples if verify else [], settings)
+    metadata = {} if layers is None else {"quantization": summary(layers.report)}
+    checks = _write(path, graph, prepared, pieces, coverages, samples if verify else [], metadata, settings)
     file = ModelFile.open(path)
     return ConversionReport(
         model=original.name,
@@ -203,6 +247,7 @@ def convert(
         targets=tuple(part.report for part in prepared),
         weights=() if quantized is None else quantized.weights,
         accuracy=accuracy,
+        quantization=None if layers is None else layers.report,
         checks=tuple(checks),
         notes=tuple(_notes(graph, bool(shapes), len(signatures), settings.store, checks))
         + _trust_notes(file)
@@ -252,9 +297,14 @@ def _options(common: Options, threads: int | Sequence[int] | None, useful: int) 
     return [replace(common, threads=count) for count in sorted({*wanted})]
 
 
-def _check_arguments(weights: str, verify: bool) -> None:
+def _check_arguments(weights: str, quantize: str | None, verify: bool) -> None:
     if weights not in STORED_TYPES:
         raise InputError(f"weights must be one of {', '.join(STORED_TYPES)}, not {weights!r}")
+    if quantize is not None and weights != "float32":
+        raise InputError(
+            f"weights={weights!r} (--weights) and quantize={quantize!r} (--quantize) exclude each other: quantized "
+            "layers store their weights as int8 anyway"
+        )
     if verify and os.environ.get("LITE_BACKEND"):
         raise InputError(
             f"LITE_BACKEND={os.environ['LITE_BACKEND']} would override the targets in the verification: unset it, or "
@@ -379,6 +429,7 @@ def _write(
     pieces: Pieces,
     coverages: Sequence[Coverage],
     samples: Sequence[Sample],
+    metadata: Mapping[str, str],
     settings: _Settings,
 ) -> list[Check]:
     """Write the file under a temporary name, verify it with the samples, and rename it."""
@@ -394,6 +445,7 @@ def _write(
                 pieces=pieces.sections,
                 packed=pieces.packed,
                 stripped=unread_constants(graph, prepared, pieces) if settings.strip else (),
+                metadata=metadata,
                 optimized=True,
                 seal=seal,
             )

@@ -10,7 +10,8 @@ from typing import Any
 from lite_core.container import ModelFile
 from lite_core.ir import Graph
 from lite_tools.conversion.targets import Refusal
-from lite_tools.quantization import OutputAccuracy, WeightRecord
+from lite_tools.quantization import OutputAccuracy, QuantizationReport, WeightRecord
+from lite_tools.quantization.schemes import stored_bytes
 
 __all__ = ["Check", "ConversionReport", "GraphSummary", "TargetReport", "file_split"]
 
@@ -33,7 +34,7 @@ class GraphSummary:
     def of(graph: Graph) -> GraphSummary:
         """Count the nodes and constants of a graph."""
         counts = graph.op_counts()
-        size = sum(array.nbytes for scope in graph.walk() for array in scope.constants.values())
+        size = sum(stored_bytes(array) for scope in graph.walk() for array in scope.constants.values())
         return GraphSummary(sum(counts.values()), counts, size)
 
 
@@ -142,6 +143,7 @@ class ConversionReport:
         targets: the reports of the targets, in the order of the request.
         weights: the records of weights that were considered for storage in fewer bits.
         accuracy: the accuracy of each output with weights in fewer bits.
+        quantization: the report about layers that compute with 8-bit integers; None if none were asked for.
         checks: the verification runs; empty if the file was not verified.
         notes: sentences for the user.
     """
@@ -158,6 +160,7 @@ class ConversionReport:
     targets: tuple[TargetReport, ...]
     weights: tuple[WeightRecord, ...]
     accuracy: tuple[OutputAccuracy, ...]
+    quantization: QuantizationReport | None
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.errors import InputError
-from lite_core.ir import Graph
+from lite_core.ir import DType, Graph
 from lite_tools.conversion.pieces import Pieces
 from lite_tools.conversion.prepare import PreparedTarget
 
@@ -44,4 +44,5 @@ def unread_constants(graph: Graph, prepared: Sequence[PreparedTarget], pieces: P
             if not partition.sections:
                 held += [graph.constants[v] for node in nodes for v in node.used() if v in graph.constants]
             read.update(map(id, held))
-    return [array for array in graph.constants.values() if id(array) not in read]
+    # Programs make panels of 4-bit weights from the file's bytes, and do not list them among the arrays that they read.
+    return [a for a in graph.constants.values() if id(a) not in read and DType.of(a) not in (DType.INT4, DType.UINT4)]

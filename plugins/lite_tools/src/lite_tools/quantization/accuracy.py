@@ -14,7 +14,7 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_tools.checking.comparison import largest_difference
 from lite_tools.checking.random_inputs import random_inputs
 
-__all__ = ["OutputAccuracy", "Run", "compare_outputs"]
+__all__ = ["OutputAccuracy", "Run", "accuracy_of", "compare_outputs"]
 
 Array = np.ndarray[Any, Any]
 #: A function from inputs by name to outputs by name, such as :meth:`lite_core.Session.run`.
@@ -77,7 +77,7 @@ def compare_outputs(
     inputs = data or [random_inputs(before, seed + i, shapes=shapes) for i in range(samples)]
     runs = [(make_run or _by_reference)(graph) for graph in (before, after)]
     pairs = [[run(sample) for run in runs] for sample in inputs]
-    return tuple(_accuracy(name, [(a[name], b[name]) for a, b in pairs]) for name in names)
+    return tuple(accuracy_of(name, [(a[name], b[name]) for a, b in pairs]) for name in names)
 
 
 def _by_reference(graph: Graph) -> Run:
@@ -88,7 +88,8 @@ def _by_reference(graph: Graph) -> Run:
     return run
 
 
-def _accuracy(name: str, pairs: Sequence[tuple[Array, Array]]) -> OutputAccuracy:
+def accuracy_of(name: str, pairs: Sequence[tuple[Array, Array]]) -> OutputAccuracy:
+    """Return the accuracy of an output from its correct and its other array for each sample."""
     infinite = float("inf")
     if any(a.shape != b.shape for a, b in pairs):
         return OutputAccuracy(name, infinite, -infinite, None)

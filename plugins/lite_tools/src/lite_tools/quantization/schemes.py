@@ -11,7 +11,7 @@ import numpy as np
 
 from lite_core.ir import DType
 
-__all__ = ["SCHEMES", "Store", "Stored", "Unsuitable"]
+__all__ = ["SCHEMES", "Store", "Stored", "Unsuitable", "relative_rms_error", "stored_bytes"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,13 +28,22 @@ class Stored:
 
     Attributes:
         array: the stored elements.
-        scales: the scales of int8 elements, one for each index of the channel axis or a single one.
+        scales: the scales of integers, one for each index of the channel axis or a single one, unless there are blocks.
         restored: the elements that the graph will compute, in the weight's element type.
+        axis: the axis that blocks are along.
+        block: elements of a block, each of which has a scale for each index of the other axes; 0 without blocks.
     """
 
     array: Array
     scales: Array | None
     restored: Array
+    axis: int = 0
+    block: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The size in a file."""
+        return stored_bytes(self.array) + (0 if self.scales is None else self.scales.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,11 @@ def _store_float16(weight: Array, axis: int | None) -> Stored | Unsuitable:
     return Stored(stored, None, restored)
 
 
+def stored_bytes(array: Array) -> int:
+    """Return the size of an array in a model file, which holds two 4-bit integers in a byte."""
+    return -(-array.size // 2) if DType.of(array) in (DType.INT4, DType.UINT4) else array.nbytes
+
+
 def relative_rms_error(weight: Array, restored: Array) -> float:
     """Return ``sqrt(sum (w' - w)^2 / sum w^2)`` over the finite elements; 0 for a weight of zeros."""
     finite = np.isfinite(weight)
@@ -91,5 +105,6 @@ def relative_rms_error(weight: Array, restored: Array) -> float:
     return float(np.sqrt(np.square(restored[finite] - before).sum() / power)) if power else 0.0
 
 
-#: The schemes: ``float16``, half precision; ``int8``, a byte for each element and a scale for each output channel.
-SCHEMES: Mapping[str, Store] = MappingProxyType({"float16": _store_float16, "int8": _store_int8})
+#: The schemes: ``float16``, half precision; ``int8``, a byte for each element and a scale for each output channel;
+#: ``int4``, the same for all weights but the matrices of products, see :mod:`lite_tools.quantization.blocks`.
+SCHEMES: Mapping[str, Store] = MappingProxyType({"float16": _store_float16, "int8": _store_int8, "int4": _store_int8})

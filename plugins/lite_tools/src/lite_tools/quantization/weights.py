@@ -3,19 +3,23 @@
 Rules:
     1. ``int8``: a constant that is only used as a weight (see :data:`_WEIGHTS`) becomes int8 with a scale for each
        output channel, followed by a DequantizeLinear.
-    2. ``float16``: any constant of float32 or float64 becomes float16, followed by a Cast, except scales of quantized
+    2. ``int4``: a matrix that is only the right operand of MatMul or Gemm, and is as deep as a block, becomes int4 with
+       a scale for each block of each column; other weights become int8.
+    3. ``float16``: any constant of float32 or float64 becomes float16, followed by a Cast, except scales of quantized
        tensors.
-    3. For a table that is only used by one Gather along axis 0, the rows are gathered first and widened afterwards, so
+    4. For a table that is only used by one Gather along axis 0, the rows are gathered first and widened afterwards, so
        that the table is small in memory, too.
-    4. Constants of fewer than 1,024 elements, such as biases, and constants that are outputs of a graph do not change.
+    5. Constants of fewer than 1,024 elements, such as biases, constants that are outputs of a graph, and those whose
+       names match a given pattern do not change.
 
 A constant is stored once in its graph, even if several nodes use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +28,8 @@ from lite_core import ops
 from lite_core.errors import InputError
 from lite_core.ir import Attribute, DType, Graph, Node, Value
 from lite_core.passes.rewriting import first_origin
-from lite_tools.quantization.schemes import SCHEMES, Stored, Unsuitable, relative_rms_error
+from lite_tools.quantization.blocks import BLOCK, store_int4
+from lite_tools.quantization.schemes import SCHEMES, Stored, Unsuitable, relative_rms_error, stored_bytes
 
 __all__ = ["QuantizationResult", "WeightRecord", "quantize_weights"]
 
@@ -67,6 +72,7 @@ class WeightRecord:
         max_error: the largest difference of an element.
         relative_rms_error: the root mean square of the differences, divided by that of the elements.
         kept: the reason why it was not changed; empty if it was.
+        stored_as: the type of its elements in the file.
     """
 
     name: str
@@ -78,6 +84,7 @@ class WeightRecord:
     max_error: float = 0.0
     relative_rms_error: float = 0.0
     kept: str = ""
+    stored_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +111,30 @@ class _Use(NamedTuple):
     input_index: int
 
 
-def quantize_weights(graph: Graph, scheme: str) -> QuantizationResult:
+def quantize_weights(graph: Graph, scheme: str, *, block: int = BLOCK, keep: Sequence[str] = ()) -> QuantizationResult:
     """Store trained weights in fewer bits without changing arithmetic.
 
     Args:
         graph: the graph, which is not changed. Run the passes first: they fold constants into weights only while these
             are constants.
-        scheme: ``int8`` or ``float16``, see the rules above.
+        scheme: ``int8``, ``int4`` or ``float16``, see the rules above.
+        block: elements of a block of ``int4``, a multiple of 16.
+        keep: patterns of names of constants that are not changed, with ``*`` and ``?``.
 
     Returns:
         A new graph and a record of each weight. Weights that already have as few bits do not change.
 
     Raises:
-        InputError: the scheme is unknown.
+        InputError: the scheme is unknown, the size of a block is no multiple of 16, or a pattern matches no constant.
     """
     if scheme not in SCHEMES:
         raise InputError(f"unknown quantization scheme {scheme!r}; the schemes are: {', '.join(SCHEMES)}")
+    if block < 16 or block % 16:
+        raise InputError(f"a block of int4 weights must have a multiple of 16 elements, such as 32 or 128; not {block}")
+    constants = [value.name for scope in graph.walk() for value in scope.constants]
+    for pattern in keep:
+        if not any(fnmatchcase(name, pattern) for name in constants):
+            raise InputError(f"no constant of the graph is named {pattern!r}; `lite inspect --weights` lists them")
     result = graph.copy()
     names = {value.name for scope in result.walk() for value in scope.defined()}
     uses = _uses(result)
@@ -130,7 +145,8 @@ def quantize_weights(graph: Graph, scheme: str) -> QuantizationResult:
             users = uses.get(value, [])
             if value in outputs or array.size < _MIN_ELEMENTS or not _is_candidate(scheme, value, users):
                 continue
-            stored = _store(scheme, array, users)
+            is_kept = any(fnmatchcase(value.name, pattern) for pattern in keep)
+            stored = Unsuitable("asked for") if is_kept else _store(scheme, array, users, block)
             if isinstance(stored, Stored):
                 _Editor(scope, names).replace(value, stored, users)
             records.append(_record(value, array, users, stored))
@@ -168,9 +184,20 @@ def _channel_axis(use: _Use, rank: int) -> int | None:
     return -1 if rank < 2 else axis_of(ops.get(use.node).attributes_of(use.node), rank)
 
 
-def _store(scheme: str, array: Array, users: list[_Use]) -> Stored | Unsuitable:
+def _depth_axis(use: _Use, rank: int) -> int | None:
+    """Return the axis of a right operand that the product sums over; None for other weights."""
+    if rank != 2 or use.input_index != 1 or use.node.qualified_op not in ("Gemm", "MatMul"):
+        return None
+    return 1 if use.node.op == "Gemm" and ops.get(use.node).attributes_of(use.node)["transB"] else 0
+
+
+def _store(scheme: str, array: Array, users: list[_Use], block: int) -> Stored | Unsuitable:
+    depths = {_depth_axis(use, array.ndim) for use in users}
+    depth = depths.pop() if scheme == "int4" and len(depths) == 1 else None
+    if depth is not None and array.shape[depth] >= block:
+        return store_int4(array, depth, block)
     axes = [_channel_axis(use, array.ndim) for use in users]
-    if scheme == "int8" and None in axes:
+    if scheme != "float16" and None in axes:
         return Unsuitable(f"{users[axes.index(None)].node.op} uses it, too, but not as a weight")
     axis = axes[0]
     return SCHEMES[scheme](array, None if axis == -1 else axis)
@@ -194,8 +221,8 @@ class _Editor:
         gather = self._only_gather(value, users)
         if gather is None:
             first = next(n for n in self.graph.nodes if value in n.used())
-            axis = _channel_axis(users[0], len(value.shape))
-            self._widen(source, scales, value, axis, self.graph.nodes.index(first), first)
+            axis = stored.axis if stored.block else _channel_axis(users[0], len(value.shape))
+            self._widen(source, scales, value, axis, self.graph.nodes.index(first), first, stored.block)
         else:
             rows = gather.outputs[0]
             assert rows is not None
@@ -212,13 +239,21 @@ class _Editor:
         return None if ops.get(node).attributes_of(node)["axis"] % len(value.shape) else node
 
     def _widen(
-        self, source: Value, scales: Value | None, result: Value, axis: int | None, position: int, user: Node
+        self,
+        source: Value,
+        scales: Value | None,
+        result: Value,
+        axis: int | None,
+        position: int,
+        user: Node,
+        block: int = 0,
     ) -> None:
         name, origin = f"{result.name}.stored", first_origin([user])
         if scales is None:
             node = Node("Cast", [source], [result], {"to": result.dtype}, name=name, origin=origin)
         else:
             attributes: dict[str, Attribute] = {} if axis is None or not scales.shape else {"axis": axis}
+            attributes |= {"block_size": block} if block else {}
             node = Node("DequantizeLinear", [source, scales], [result], attributes, name=name, origin=origin)
         self.graph.nodes.insert(position, node)
 
@@ -244,11 +279,11 @@ def _record(value: Value, array: Array, users: list[_Use], stored: Stored | Unsu
         return WeightRecord(*about, array.nbytes, kept=stored.reason)
     finite = np.isfinite(array)
     differences = np.abs(stored.restored[finite].astype(np.float64) - array[finite])
-    size = stored.array.nbytes + (0 if stored.scales is None else stored.scales.nbytes)
     largest = float(differences.max(initial=0.0))
-    return WeightRecord(*about, size, largest, relative_rms_error(array, stored.restored))
+    stored_as = DType.of(stored.array).value
+    return WeightRecord(*about, stored.bytes, largest, relative_rms_error(array, stored.restored), stored_as=stored_as)
 
 
 def _constant_bytes(graph: Graph) -> int:
     arrays: Iterator[Array] = (a for scope in graph.walk() for a in scope.constants.values())
-    return sum(a.nbytes for a in arrays)
+    return sum(map(stored_bytes, arrays))

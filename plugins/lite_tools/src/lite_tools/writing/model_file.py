@@ -29,7 +29,7 @@ from lite_core.errors import GraphError, ModelFormatError
 from lite_core.ir import DType, Graph, TensorType, verify_structure
 from lite_tools.writing.abandoned import remove_abandoned
 from lite_tools.writing.graph_encoder import GraphEncoder
-from lite_tools.writing.layout_encoder import encode_header, encode_table, to_json
+from lite_tools.writing.layout_encoder import encode_header, encode_table, pack_nibbles, to_json
 from lite_tools.writing.record_encoder import encode_targets, names_in_file
 
 __all__ = ["new_file", "write_model"]
@@ -154,6 +154,8 @@ def _types(graph: Graph) -> Iterable[TensorType]:
 
 
 def _bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
+    if DType.of(array) in (DType.INT4, DType.UINT4):
+        return pack_nibbles(array).data
     little = array if array.dtype.byteorder in "=|<" else array.astype(array.dtype.newbyteorder("<"))
     return np.ascontiguousarray(little).reshape(-1).view(np.uint8).data
 

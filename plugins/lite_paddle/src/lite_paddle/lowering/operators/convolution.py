@@ -8,6 +8,7 @@ from lite_core.ir import Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.layout import channels_first, in_channels_first, is_channels_last
 from lite_paddle.lowering.operators.activation import activate
+from lite_paddle.lowering.operators.quantization import integral_weights
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.lowering.windows import explicit_pads, onnx_pads, per_axis
@@ -72,7 +73,8 @@ def convolution(op: SourceOp, context: Context) -> None:
         bias = context.reshape(bias, [-1])
 
     def compute(x: Value) -> Value:
-        result = context.node("Conv", [x, filter_, bias], _attributes(op, filter_, axes))
+        weights = integral_weights(context, x, filter_)
+        result = context.node("Conv", [x, weights, bias], _attributes(op, filter_, axes))
         if residual is not None:
             other = channels_first(context, residual) if is_channels_last(layout) else residual
             result = context.node("Add", [result, other])

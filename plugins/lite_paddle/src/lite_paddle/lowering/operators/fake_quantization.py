@@ -1,18 +1,48 @@
-"""Operators that simulate quantization in models of quantization-aware training."""
+"""Operators of the older format of quantized models, which simulate quantization with floats.
+
+Where a scale is known and has 8 bits, an int8 tensor is made, and dequantized at once: backends can then compute with
+integers. Numbers half way between two integers are then rounded to even, by Paddle away from zero.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lite_core.ir import Value
+from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
-from lite_paddle.lowering.operators.quantization import along_axis, levels, rounded
+from lite_paddle.lowering.operators.quantization import along_axis, levels, rounded, whole_numbers
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
 # Files without the attribute come from versions that rounded halves away from zero.
 _HALF_AWAY = 1
+
+
+def _pair(op: SourceOp, context: Context, x: Value, scale: Value, axis: int, both: bool) -> Value | None:
+    """Quantize to int8 and dequantize, to whole numbers unless ``both``; None if the scale is unknown or has no sense.
+
+    ``scale`` has the shape in which it broadcasts to ``x``; several scales are along ``axis``.
+    """
+    known = context.floats(scale)
+    if known is None or x.dtype is not DType.FLOAT32 or not np.all(known > 0):
+        return None
+    if int(op.attrs.get("bit_length", 8)) != 8:
+        return None
+    vector = known.reshape(-1) if known.size > 1 else known.reshape(())
+    step, attributes = np.asarray(vector / np.float32(127), np.float32), {"axis": axis} if known.size > 1 else {}
+    zero, steps = context.builder.constant(np.zeros(step.shape, np.int8)), context.builder.constant(step)
+    array = context.floats(x)
+    if array is not None:
+        whole = np.clip(np.round(array / (known / np.float32(127))), -127, 127)
+        small = context.builder.constant(whole.astype(np.int8))
+    else:
+        # Quantization alone would give -128 for numbers below the range.
+        limited = context.node("Max", [x, context.node("Neg", [scale])])
+        small = context.node("QuantizeLinear", [limited, steps, zero], attributes)
+    if both:
+        return context.node("DequantizeLinear", [small, steps, zero], attributes)
+    return whole_numbers(context, small)
 
 
 def _quantized(op: SourceOp, context: Context, x: Value, scale: Value) -> Value:
@@ -28,9 +58,12 @@ def _dequantized(op: SourceOp, context: Context, x: Value, scale: Value) -> Valu
     return context.node("Div", [context.node("Mul", [x, scale]), n])
 
 
-def _finish(op: SourceOp, context: Context, x: Value, scale: Value, factor: Value, both: bool) -> None:
-    result = _quantized(op, context, x, factor)
-    result = _dequantized(op, context, result, factor) if both else result
+def _finish(op: SourceOp, context: Context, x: Value, scale: Value, factor: Value, axis: int = 0) -> None:
+    both = "dequantize" in op.type
+    result = _pair(op, context, x, factor, axis, both)
+    if result is None:
+        result = _quantized(op, context, x, factor)
+        result = _dequantized(op, context, result, factor) if both else result
     for slot, value in zip(("Out", "OutScale", "0", "1"), (result, scale) * 2):
         context.bind(op, slot, value)
 
@@ -44,24 +77,34 @@ def quantize_by_stored_scale(op: SourceOp, context: Context) -> None:
     """Quantize with the scale found in training."""
     x, scale = context.any_input(op, "X", "0"), context.any_input(op, "InScale", "1")
     factor = context.reshape(context.cast(scale, x.dtype), [])
-    _finish(op, context, x, scale, factor, both="dequantize" in op.type)
+    _finish(op, context, x, scale, factor)
+
+
+def _greatest(context: Context, x: Value, axes: list[int] | None) -> Value:
+    """Return the largest absolute element, as a scalar; with ``axes`` along them, which then have size 1."""
+    array = context.floats(x)
+    if array is not None and array.size:
+        return context.builder.constant(np.abs(array).max(None if axes is None else tuple(axes), keepdims=bool(axes)))
+    size = context.node("Abs", [x])
+    if axes is None:
+        return context.node("ReduceMax", [size], {"keepdims": 0})
+    return context.node("ReduceMax", [size, context.builder.ints(*axes)])
 
 
 @lowers("fake_quantize_abs_max", "fake_quantize_dequantize_abs_max")
 def quantize_by_maximum(op: SourceOp, context: Context) -> None:
     """Quantize with the largest absolute element as the scale."""
     x = context.any_input(op, "X", "0")
-    scale = context.node("ReduceMax", [context.node("Abs", [x])], {"keepdims": 0})
-    _finish(op, context, x, context.reshape(scale, [1]), scale, both="dequantize" in op.type)
+    scale = _greatest(context, x, None)
+    _finish(op, context, x, context.reshape(scale, [1]), scale)
 
 
 @lowers("fake_channel_wise_quantize_abs_max", "fake_channel_wise_quantize_dequantize_abs_max")
 def quantize_by_channel_maximum(op: SourceOp, context: Context) -> None:
     x = context.any_input(op, "X", "0")
     rank, axis = context.rank(x, "it has one scale for each channel"), int(op.attrs.get("quant_axis", 0))
-    others = context.builder.ints(*(a for a in range(rank) if a != axis % rank))
-    factor = context.node("ReduceMax", [context.node("Abs", [x]), others])
-    _finish(op, context, x, context.reshape(factor, [-1]), factor, both="dequantize" in op.type)
+    factor = _greatest(context, x, [a for a in range(rank) if a != axis % rank])
+    _finish(op, context, x, context.reshape(factor, [-1]), factor, axis)
 
 
 @lowers("moving_average_abs_max_scale")
@@ -93,8 +136,15 @@ def dequantize_channels(op: SourceOp, context: Context) -> None:
         axis = int(op.attrs["quant_axis"])
     else:  # the channels are axis 1 of a convolution, or the columns after x_num_col_dims axes of a product
         axis = int(op.attrs["x_num_col_dims"])
+    divisor = float(np.prod([levels(int(b)) for b in bits[: len(scales)]]))
+    known = [context.floats(scale) for scale in scales]
+    if all(scale is not None for scale in known):
+        # One factor, which backends can apply to sums of integers.
+        factor = np.prod([np.asarray(scale, np.float64) for scale in known[1:]]) / divisor * known[0]
+        steps = context.builder.constant(np.asarray(factor, np.float32))
+        context.emit(op, "Mul", [x, along_axis(context, steps, x, axis)])
+        return
     product = context.node("Mul", [x, along_axis(context, scales[0], x, axis)])
     if len(scales) == 2:
         product = context.node("Mul", [product, context.reshape(scales[1], [])])
-    divisor = float(np.prod([levels(int(b)) for b in bits[: len(scales)]]))
     context.emit(op, "Div", [product, context.scalar(divisor, x)])

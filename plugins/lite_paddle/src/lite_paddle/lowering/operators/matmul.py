@@ -8,6 +8,7 @@ from lite_core.ir import Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimensions, reshape_to, static_dimension
 from lite_paddle.lowering.operators.activation import activate
+from lite_paddle.lowering.operators.quantization import integral_weights
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
@@ -19,6 +20,11 @@ _SCALARS_SINCE = 2_005_000
 _NO_AXIS = 9
 
 
+def _factors(op: SourceOp, context: Context) -> tuple[Value, Value]:
+    x = context.input(op, "X")
+    return x, integral_weights(context, x, context.input(op, "Y"))
+
+
 def _swapped(context: Context, value: Value) -> Value:
     """Transpose the last two axes; a vector is returned unchanged."""
     rank = context.rank(value, "its last axes must be exchanged")
@@ -28,7 +34,7 @@ def _swapped(context: Context, value: Value) -> Value:
 @lowers("matmul_v2")
 def matmul_v2(op: SourceOp, context: Context) -> None:
     """Compute NumPy's ``matmul``."""
-    x, y = context.input(op, "X"), context.input(op, "Y")
+    x, y = _factors(op, context)
     if op.attrs["trans_x"]:
         x = _swapped(context, x)
     if op.attrs["trans_y"]:
@@ -42,7 +48,7 @@ def matmul_v2(op: SourceOp, context: Context) -> None:
 @lowers("matmul")
 def matmul_v1(op: SourceOp, context: Context) -> None:
     """Compute ``alpha * X @ Y``. A vector X is a row and a vector Y a column; transposed, they swap roles."""
-    x, y = context.input(op, "X"), context.input(op, "Y")
+    x, y = _factors(op, context)
     if int(op.attrs["head_number"]) > 1:
         raise Unlowerable("its head_number is above 1", "export the model without Paddle's CPU fusions")
     transposed_x, transposed_y = bool(op.attrs["transpose_X"]), bool(op.attrs["transpose_Y"])
@@ -80,7 +86,7 @@ def _matrix_product(context: Context, x: Value, y: Value, x_rows: int, y_rows: i
 
 @lowers("mul")
 def mul(op: SourceOp, context: Context) -> None:
-    x, y = context.input(op, "X"), context.input(op, "Y")
+    x, y = _factors(op, context)
     result = _matrix_product(context, x, y, int(op.attrs["x_num_col_dims"]), int(op.attrs["y_num_col_dims"]))
     context.bind(op, "Out", result)
 

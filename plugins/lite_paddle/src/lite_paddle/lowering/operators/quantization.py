@@ -15,7 +15,7 @@ from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
-__all__ = ["along_axis", "levels", "rounded"]
+__all__ = ["along_axis", "integral_weights", "levels", "rounded", "whole_numbers"]
 
 # Smaller scales are replaced by this one, to avoid dividing by them.
 _TINY = 1e-6
@@ -41,9 +41,25 @@ def along_axis(context: Context, scale: Value, x: Value, axis: int) -> Value:
     return context.reshape(scale, [-1] + [1] * (rank - 1 - axis % rank))
 
 
+def whole_numbers(context: Context, small: Value) -> Value:
+    """Return the numbers of an int8 tensor as float32, and note that they are its numbers."""
+    one = context.builder.constant(np.array(1, np.float32))
+    wide = context.node("DequantizeLinear", [small, one])
+    context.quantized[wide] = small
+    return wide
+
+
+def integral_weights(context: Context, x: Value, weights: Value) -> Value:
+    """Return the weights that are multiplied by ``x``; as dequantized int8 if both hold small whole numbers.
+
+    The older format of quantized models multiplies integers as floats, and dequantizes the products.
+    """
+    small = _as_int8(context, weights) if x in context.quantized and weights.dtype is DType.FLOAT32 else None
+    return weights if small is None else whole_numbers(context, small)
+
+
 def _known_scale(context: Context, op: SourceOp) -> Array | None:
-    known = context.known(context.input(op, "Scale"))
-    return None if known is None or known.dtype == object else np.asarray(known)
+    return context.floats(context.input(op, "Scale"))
 
 
 def _is_per_channel(op: SourceOp, scale: Array) -> bool:
@@ -59,7 +75,7 @@ def _check_zero_point(op: SourceOp, context: Context) -> None:
 def _onnx_quantization(context: Context, op: SourceOp) -> tuple[Value, Value, dict[str, int]] | None:
     """Return step size, zero point and attributes for ONNX's operators; None if they cannot express it."""
     scale = _known_scale(context, op)
-    if scale is None or int(op.attrs["bit_length"]) != 8 or scale.dtype != np.float32:
+    if scale is None or int(op.attrs["bit_length"]) != 8:
         return None
     per_channel = _is_per_channel(op, scale)
     vector = scale.reshape(-1) if per_channel else scale.reshape(-1)[0]
@@ -84,9 +100,7 @@ def quantize_linear(op: SourceOp, context: Context) -> None:
     if found is not None:
         step, zero, attributes = found
         small = context.node("QuantizeLinear", [x, step, zero], attributes)
-        wide = context.cast(small, x.dtype)
-        context.quantized[wide] = small
-        context.bind(op, "Y", wide)
+        context.bind(op, "Y", whole_numbers(context, small))
         return
     n = levels(int(op.attrs["bit_length"]))
     scale = along_axis(context, context.input(op, "Scale"), x, int(op.attrs["quant_axis"]))
@@ -122,8 +136,8 @@ def _as_int8(context: Context, x: Value) -> Value | None:
         return x
     if x in context.quantized:
         return context.quantized[x]
-    known = context.known(x)
-    if known is None or known.dtype.kind != "f" or known.size == 0:
+    known = context.floats(x)
+    if known is None or known.size == 0:
         return None
     small = np.clip(known, -128, 127).astype(np.int8)
     return context.builder.constant(small) if np.array_equal(small, known) else None

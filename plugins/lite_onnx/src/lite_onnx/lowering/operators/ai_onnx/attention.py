@@ -26,7 +26,14 @@ from lite_onnx.lowering.registry import lowers
 
 @lowers("Attention")
 def attention(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Lower attention of queries, keys and values, given as rows [B, S, N * h] or heads [B, N, S, h]."""
+    """Lower attention of queries, keys and values, given as rows [B, S, N * h] or heads [B, N, S, h].
+
+    Lite's operator neither returns the products nor has windows: then it is lowered to products and a softmax.
+    """
+    if len(node.outputs) < 4 and max(_windows(node)) < 0:
+        kept = ("is_causal", "kv_num_heads", "q_num_heads", "scale", "softcap")
+        attributes = {name: node.attributes.get(name) for name in kept}
+        return context.add_node("Attention", context.values(node)[:7], attributes, outputs=len(node.outputs))
     inputs = [context.value(node, i) for i in range(3)]
     is_flat = context.rank(inputs[0]) == 3
     if is_flat:
@@ -72,7 +79,7 @@ def _visible_keys(node: SourceNode, heads: Heads, past: Value | None, context: C
     if ends is not None:
         ends = context.add("Reshape", [ends, context.ints(-1, 1, 1, 1)])
         masks.append(context.add("Less", [keys, ends]))
-    windows = [int(number(node, f"{side}_window_size", -1)) for side in ("left", "right")]
+    windows = _windows(node)
     if number(node, "is_causal", 0) or max(windows) >= 0:
         queries = length(heads.query, context)
         first = None if past is None else length(past, context)
@@ -87,6 +94,11 @@ def _visible_keys(node: SourceNode, heads: Heads, past: Value | None, context: C
         if windows[0] >= 0:
             masks.append(context.add("GreaterOrEqual", [ahead, int_scalar(-windows[0], context)]))
     return reduce(lambda one, other: context.add("And", [one, other]), masks) if masks else None
+
+
+def _windows(node: SourceNode) -> list[int]:
+    """Return how many keys before and after its own position a query sees; -1 for all."""
+    return [int(number(node, f"{side}_window_size", -1)) for side in ("left", "right")]
 
 
 def _pad_mask(mask: Value, keys: Value, context: Context) -> Value:

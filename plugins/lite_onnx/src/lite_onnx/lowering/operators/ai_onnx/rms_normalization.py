@@ -10,25 +10,25 @@ from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.node_attributes import number
 from lite_onnx.lowering.registry import lowers
 
-__all__ = ["rms_normalize", "simplified_layer_normalization"]
-
-
-@lowers("RMSNormalization")
-def rms_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Lower division by the root mean square over all axes from ``axis`` on."""
-    x, scale = context.value(node, 0), context.value(node, 1)
-    return [rms_normalize(x, scale, number(node, "axis", -1), number(node, "epsilon", 1e-5), context)[0]]
+__all__ = ["rms_normalize", "rms_normalize_with_root", "simplified_layer_normalization"]
 
 
 @lowers("SimplifiedLayerNormalization")
 def simplified_layer_normalization(node: SourceNode, context: Context) -> Sequence[Item]:
     """Lower ``x / sqrt(mean(x^2) + epsilon) * scale``. ONNX Runtime writes it in ONNX's own domain, too."""
     x, scale = context.value(node, 0), context.value(node, 1)
-    result, inverse = rms_normalize(x, scale, int(number(node, "axis", -1)), number(node, "epsilon", 1e-5), context)
-    return [result, inverse]
+    axis, epsilon = int(number(node, "axis", -1)), number(node, "epsilon", 1e-5)
+    if len(node.outputs) == 1:
+        return [rms_normalize(x, scale, epsilon, context, axis)]
+    return rms_normalize_with_root(x, scale, axis, epsilon, context)
 
 
-def rms_normalize(x: Value, scale: Value, axis: int, epsilon: float, context: Context) -> tuple[Value, Value]:
+def rms_normalize(x: Value, scale: Value, epsilon: float, context: Context, axis: int = -1) -> Value:
+    """Return ``x / sqrt(mean(x^2) + epsilon) * scale`` over the axes from ``axis`` on."""
+    return context.add("RMSNormalization", [x, scale], {"axis": axis, "epsilon": epsilon})
+
+
+def rms_normalize_with_root(x: Value, scale: Value, axis: int, epsilon: float, context: Context) -> tuple[Value, Value]:
     """Return ``x / sqrt(mean(x^2) + epsilon) * scale`` over the axes from ``axis`` on, and the inverse root.
 
     Half-precision numbers are squared and summed in float32.

@@ -26,7 +26,6 @@ from lite_onnx.lowering.operators.ai_onnx.heads import (
     repeat_heads,
 )
 from lite_onnx.lowering.operators.ai_onnx.rms_normalization import rms_normalize
-from lite_onnx.lowering.operators.ai_onnx.rotary import apply_rotary
 from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
@@ -53,16 +52,48 @@ def group_query_attention(node: SourceNode, context: Context) -> Sequence[Item]:
     positions = context.add("Add", [firsts, offsets])
     if number(node, "do_rotary", 0):
         new = _apply_rotary(node, new, positions, context)
-    cache = _update_cache(node, new, positions, context)
-    all_heads = Heads(new.query, *(repeat_heads(x, heads // shared, context) for x in (cache.key, cache.value)))
-    biases = [_causal_mask(node, cache, context) if number(node, "causal", 1) else _length_mask(node, cache, context)]
-    if node.has(10):
-        biases.append(_pad_to_cache(context.value(node, 10), cache, context))
+    cache = _update_cache(node, new, positions, firsts, context)
     sink = context.optional(node, 11)
     if sink is None and number(node, "smooth_softmax", 0):
         sink = context.scalar_like(0.0, new.query)
-    steps = attend(all_heads, number(node, "scale", 0.0), biases, context, cap=number(node, "softcap", 0.0), sink=sink)
-    return [as_rows(steps.result, context), cache.key, cache.value][: len(node.outputs)]
+    if sink is None:
+        result = _attention(node, new.query, cache, firsts, context)
+    else:
+        result = _attention_with_sink(node, new.query, cache, sink, context)
+    return [as_rows(result, context), cache.key, cache.value][: len(node.outputs)]
+
+
+def _attention(node: SourceNode, query: Value, cache: _Cache, firsts: Value, context: Context) -> Value:
+    """Return the attention of the queries, of which the first is at ``firsts`` [B, 1], to the keys before them."""
+    is_causal, window = int(number(node, "causal", 1)), int(number(node, "local_window_size", -1))
+    if is_causal:
+        lengths = context.add("Add", [firsts, length(query, context)])
+    else:
+        lengths = context.add("Add", [_last_keys(node, context), int_scalar(1, context)])
+    lengths = context.add("Reshape", [lengths, context.ints(-1)])
+    mask = None
+    if node.has(10):
+        mask = _pad_to_cache(context.value(node, 10), cache, context)
+    if is_causal and window > 0:
+        visible = _window(window, cache, context)
+        mask = visible if mask is None else context.add("Add", [mask, _as_bias(visible, cache, context)])
+    attributes = {
+        "is_causal": is_causal,
+        "scale": number(node, "scale", 0.0) or None,
+        "softcap": number(node, "softcap", 0.0),
+    }
+    return context.add("Attention", [query, cache.key, cache.value, mask, None, None, lengths], attributes)
+
+
+def _attention_with_sink(node: SourceNode, query: Value, cache: _Cache, sink: Value, context: Context) -> Value:
+    """Return the attention whose softmax has one more term; see :func:`attend`."""
+    times = context.size(query, 1) // context.size(cache.key, 1)
+    all_heads = Heads(query, *(repeat_heads(x, times, context) for x in (cache.key, cache.value)))
+    biases = [_causal_mask(node, cache, context) if number(node, "causal", 1) else _length_mask(node, cache, context)]
+    if node.has(10):
+        biases.append(_pad_to_cache(context.value(node, 10), cache, context))
+    softcap = number(node, "softcap", 0.0)
+    return attend(all_heads, number(node, "scale", 0.0), biases, context, cap=softcap, sink=sink).result
 
 
 def _check(node: SourceNode) -> None:
@@ -86,8 +117,8 @@ def _new_heads(node: SourceNode, heads: int, shared: int, context: Context) -> H
     if not node.has(14):
         return found
     epsilon = number(node, "qk_norm_epsilon", 1e-6)
-    first = rms_normalize(found.query, context.value(node, 14), -1, epsilon, context)[0]
-    second = rms_normalize(found.key, context.value(node, 15), -1, epsilon, context)[0]
+    first = rms_normalize(found.query, context.value(node, 14), epsilon, context)
+    second = rms_normalize(found.key, context.value(node, 15), epsilon, context)
     return found._replace(query=first, key=second)
 
 
@@ -104,18 +135,32 @@ def _first_positions(node: SourceNode, new: Heads, context: Context) -> Value:
 
 def _apply_rotary(node: SourceNode, new: Heads, positions: Value, context: Context) -> Heads:
     position_ids = context.optional(node, 9)
-    angles = [context.add("Gather", [context.value(node, i), position_ids or positions]) for i in (7, 8)]
-    size = 2 * context.size(context.value(node, 7), 1)
-    interleaved = bool(number(node, "rotary_interleaved", 0))
-    query, key = (apply_rotary(x, angles, interleaved, size, context) for x in (new.query, new.key))
+    tables = [context.value(node, i) for i in (7, 8)]
+    attributes = {
+        "interleaved": int(number(node, "rotary_interleaved", 0)),
+        "rotary_embedding_dim": 2 * context.size(tables[0], 1),
+    }
+    inputs = [*tables, position_ids or positions]
+    query, key = (context.add("RotaryEmbedding", [x, *inputs], attributes) for x in (new.query, new.key))
     return new._replace(query=query, key=key)
 
 
-def _update_cache(node: SourceNode, new: Heads, positions: Value, context: Context) -> _Cache:
-    """Write the new positions to the cache, which grows if the past's buffer is too short for all positions."""
+def _update_cache(node: SourceNode, new: Heads, positions: Value, firsts: Value, context: Context) -> _Cache:
+    """Write the new positions to the cache, which grows if the past's buffer is too short for all positions.
+
+    If the model declares equal lengths for past and present, they are one buffer that does not grow. Then the sizes of
+    all tensors are known before the model runs, and a backend can write the new positions into the past itself.
+    """
     if not node.has(3):
         return _Cache(new.key, new.value, positions)
     past = context.value(node, 3)
+    if context.scope.is_fixed_cache(past.name, node.outputs[1] if len(node.outputs) > 1 else ""):
+        starts = context.add("Reshape", [firsts, context.ints(-1)])
+        key, value = (
+            context.add("TensorScatter", [context.value(node, i), x, starts], {"axis": 2})
+            for i, x in ((3, new.key), (4, new.value))
+        )
+        return _Cache(key, value, positions)
     total = context.add(
         "Cast", [context.add("Reshape", [context.value(node, 6), context.ints(1)])], {"to": DType.INT64}
     )
@@ -149,17 +194,27 @@ def _causal_mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
     visible = context.add("LessOrEqual", [keys, queries])
     window = int(number(node, "local_window_size", -1))
     if window > 0:
-        oldest = context.add("Sub", [queries, int_scalar(window, context)])
-        visible = context.add("And", [visible, context.add("Greater", [keys, oldest])])
+        visible = context.add("And", [visible, _window(window, cache, context)])
     return _as_bias(visible, cache, context)
+
+
+def _window(size: int, cache: _Cache, context: Context) -> Value:
+    """Return a mask [B, 1, S, M]: True for keys less than ``size`` positions before a query."""
+    keys = position_range(length(cache.key, context), context)
+    queries = context.add("Unsqueeze", [cache.positions, context.ints(1, 3)])
+    return context.add("Greater", [keys, context.add("Sub", [queries, int_scalar(size, context)])])
 
 
 def _length_mask(node: SourceNode, cache: _Cache, context: Context) -> Value:
     """Return a bias [B, 1, 1, M]: 0 for keys inside a row's length, else very negative."""
     keys = position_range(length(cache.key, context), context)
-    lasts = context.add("Cast", [context.value(node, 5)], {"to": DType.INT64})
-    visible = context.add("LessOrEqual", [keys, context.add("Reshape", [lasts, context.ints(-1, 1, 1, 1)])])
-    return _as_bias(visible, cache, context)
+    lasts = context.add("Reshape", [_last_keys(node, context), context.ints(-1, 1, 1, 1)])
+    return _as_bias(context.add("LessOrEqual", [keys, lasts]), cache, context)
+
+
+def _last_keys(node: SourceNode, context: Context) -> Value:
+    """Return the index of the last key of each row."""
+    return context.add("Cast", [context.value(node, 5)], {"to": DType.INT64})
 
 
 def _as_bias(visible: Value, cache: _Cache, context: Context) -> Value:

@@ -11,7 +11,11 @@ from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Absent, Item, SourceNode
 from lite_onnx.lowering.node_attributes import number
 from lite_onnx.lowering.operators.ai_onnx.heads import length, position_range
-from lite_onnx.lowering.operators.ai_onnx.rms_normalization import rms_normalize, simplified_layer_normalization
+from lite_onnx.lowering.operators.ai_onnx.rms_normalization import (
+    rms_normalize,
+    rms_normalize_with_root,
+    simplified_layer_normalization,
+)
 from lite_onnx.lowering.operators.com_microsoft.fused_activations import MICROSOFT
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
@@ -36,7 +40,11 @@ def skip_simplified_layer_normalization(node: SourceNode, context: Context) -> S
     """Lower RMS normalization of the sum of an input, a skip connection and a bias; output 3 is the sum."""
     gamma = context.value(node, 2)
     total = _sum([context.value(node, 0), context.value(node, 1), context.optional(node, 3)], context)
-    result, scale = rms_normalize(total, gamma, -1, number(node, "epsilon", _EPSILON), context)
+    epsilon = number(node, "epsilon", _EPSILON)
+    if not any(node.outputs[1:3]):
+        found: list[Item] = [rms_normalize(total, gamma, epsilon, context), Absent(), Absent(), total]
+        return found[: len(node.outputs)]
+    result, scale = rms_normalize_with_root(total, gamma, -1, epsilon, context)
     results: list[Item] = [result, Absent(), scale, total]  # RMS normalization computes no mean
     return results[: len(node.outputs)]
 

@@ -1,0 +1,127 @@
+"""``lite-conformance profiles``: a backend in every way of computing in fewer bits, each green or red."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from lite_conformance.cases.case import Settings
+from lite_conformance.cli.progress import shown_progress
+from lite_conformance.cli.run_command import exit_code
+from lite_conformance.reports.record import Report, Status
+from lite_conformance.run.profiles import PROFILES, Profile, is_rounded, joined
+from lite_conformance.run.runner import run_suite
+from lite_conformance.run.selection import Selection, parse_shard
+from lite_tools.commands import EXIT_CRASH, EXIT_FAILURE, EXIT_NOTHING, EXIT_OK, table
+
+__all__ = ["command", "verdict"]
+
+_MOST_SHOWN = 20
+
+
+@click.command("profiles")
+@click.argument("names", nargs=-1, type=click.Choice(list(PROFILES)), metavar="[PROFILE]...")
+@click.option("--backend", "-b", required=True, help="A backend, as for `run`.")
+@click.option("--shard", default="1/1", help="i/n: the i-th of n parts of equal size of each profile.")
+@click.option("--sample", default=0, metavar="COUNT", type=click.IntRange(0), help="Only COUNT cases of each part.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of all random numbers.")
+@click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Time limit of a case, or of each drawn example, in seconds.",
+)
+@click.option(
+    "--json",
+    "folder",
+    type=click.Path(file_okay=False),
+    help="Write a report for each profile into this folder, as PROFILE.json.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="No progress, only the summary.")
+def command(
+    names: tuple[str, ...],
+    backend: str,
+    shard: str,
+    sample: int,
+    seed: int,
+    jobs: int,
+    timeout: float,
+    folder: str | None,
+    quiet: bool,
+) -> int:
+    """Run the profiles of precision on a backend, and say for each whether it is green.
+
+    \b
+    float32     float32 models
+    bfloat16    float32 models, which the backend may compute in bfloat16
+    float16     float32 models, which the backend may compute in float16
+    int8        quantized models
+    weights8    products with constant weights of 8 bits
+    weights4    products with constant weights of 4 bits
+
+    A profile is green if no case fails. The column "rounded" counts the results that are right because the precision
+    allows rounding; it is 0 for a backend that computes in float32 although it may use fewer bits.
+    """  # noqa: D301 - \b tells click to keep the line breaks
+    settings = Settings(backend, seed)
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    codes, rows = [], []
+    for name in names or PROFILES:
+        profile = PROFILES[name]
+        reports = []
+        for part in profile.parts:
+            own = part.settings(settings)
+            if part.optional and not _offers(own):
+                continue
+            selection = replace(part.selection, shard=parse_shard(shard), sample=sample)
+            with shown_progress(f"{backend}, {name}", quiet) as progress:
+                reports.append(run_suite(own, selection, jobs=jobs, timeout=timeout, progress=progress))
+        report = joined(profile, reports)
+        if folder:
+            report.write(Path(folder) / f"{name}.json")
+        _print_bad(report)
+        rows.append(_row(profile, report))
+        codes.append(exit_code(report))
+        if report.is_interrupted:
+            break
+    table(("profile", "tests", "passed", "rounded", "unsupported", "bad", "verdict"), rows)
+    return next((code for code in (EXIT_CRASH, EXIT_FAILURE) if code in codes), _least(codes))
+
+
+def verdict(report: Report) -> str:
+    """Return ``green`` or ``red``, or the reason why the report says neither."""
+    if any(record.status.is_bad for record in report.records):
+        return "red"
+    if report.incomplete:
+        return "not finished"
+    return "green" if report.something_ran() else "every case unsupported"
+
+
+def _offers(settings: Settings) -> bool:
+    """Return True if the backend can be asked for the settings' precision level: one product tells."""
+    report = run_suite(settings, Selection(cases=("precision[MatMul,k2,mixed]",)))
+    return any(record.status.is_executed for record in report.records)
+
+
+def _row(profile: Profile, report: Report) -> tuple[str, ...]:
+    counts = report.counts()
+    rounded = sum(is_rounded(record) for record in report.records)
+    bad = sum(record.status.is_bad for record in report.records)
+    numbers = (counts[Status.PASSED], rounded, counts[Status.UNSUPPORTED], bad)
+    return (profile.name, profile.title, *(f"{number:,}" for number in numbers), verdict(report))
+
+
+def _print_bad(report: Report) -> None:
+    bad = [record for record in report.records if record.status.is_bad]
+    for record in bad[:_MOST_SHOWN]:
+        click.echo(f"{str(record.status).upper()} {record.case}: {record.reason}\n  {record.repro}")
+    if len(bad) > _MOST_SHOWN:
+        click.echo(f"... and {len(bad) - _MOST_SHOWN:,} more; the reports of --json have them all")
+
+
+def _least(codes: list[int]) -> int:
+    return EXIT_OK if EXIT_OK in codes else EXIT_NOTHING

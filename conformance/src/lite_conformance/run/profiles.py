@@ -1,0 +1,109 @@
+"""Conformance profiles: the cases by which a backend is judged in one way of computing in fewer bits.
+
+A profile consists of parts: cases with a precision level. The profiles ``float16`` and ``bfloat16`` are all float32
+cases of operators, graphs and models at the level of that name. ``int8`` is everything that quantized models consist
+of, which has exact results; and the level ``int8``, for a backend that computes float32 models in int8 by itself.
+``weights8`` and ``weights4`` are products whose constant weights have so many bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from lite_conformance.cases.case import Settings
+from lite_conformance.judge.precision import FLOAT32
+from lite_conformance.reports.record import Record, Report, Status
+from lite_conformance.run.selection import Selection, parse_level
+from lite_core.ir import DType
+
+__all__ = ["PROFILES", "PROFILE_KEY", "Part", "Profile", "is_rounded", "joined"]
+
+#: Key of the header of a report: the name of its profile.
+PROFILE_KEY = "profile"
+_IN_FLOAT32 = (DType.FLOAT32.value,)
+#: Operators and graphs of quantized models.
+_QUANTIZED = ("*QuantizeLinear", "*Integer", "QLinear*")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some cases at one precision level.
+
+    Attributes:
+        precision: the name of the level.
+        selection: the cases.
+        optional: True if a backend need not offer the level.
+    """
+
+    precision: str
+    selection: Selection
+    optional: bool = False
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the settings of a run with the part's precision level."""
+        return replace(settings, precision=self.precision)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile.
+
+    Attributes:
+        name: its name on the command line.
+        title: what it tests, in a few words.
+        parts: its cases.
+    """
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+
+
+def _everything(precision: str, optional: bool = False) -> Iterator[Part]:
+    """Yield the parts with all cases that a precision level applies to."""
+    yield Part(precision, Selection(parse_level("L2-L3"), dtypes=_IN_FLOAT32), optional)
+    yield Part(precision, Selection(parse_level("L4-L4")), optional)
+
+
+def _weights(bits: int) -> Part:
+    return Part(FLOAT32.name, Selection(parse_level("L3-L3"), cases=(f"graph[*weights{bits}-*",)))
+
+
+#: The profiles by their names.
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            Profile("float32", "float32 models", tuple(_everything(FLOAT32.name))),
+            Profile("bfloat16", "float32 models, computed in bfloat16", tuple(_everything("bfloat16"))),
+            Profile("float16", "float32 models, computed in float16", tuple(_everything("float16"))),
+            Profile(
+                "int8",
+                "quantized models",
+                (Part(FLOAT32.name, Selection(parse_level("L2-L3"), ops=_QUANTIZED)), *_everything("int8", True)),
+            ),
+            Profile("weights8", "constant weights of 8 bits", (_weights(8),)),
+            Profile("weights4", "constant weights of 4 bits", (_weights(4),)),
+        )
+    }
+)
+
+
+def joined(profile: Profile, reports: list[Report]) -> Report:
+    """Return the reports of a profile's parts as one, whose header names the profile."""
+    first = reports[0]
+    chosen_by_part = ("level", "cases", "dtypes", "ops", "precision")
+    options = {key: value for key, value in first.header["options"].items() if key not in chosen_by_part}
+    header = {**first.header, "options": options, PROFILE_KEY: profile.name}
+    if unfinished := next((report.incomplete for report in reports if report.incomplete), ""):
+        header["incomplete"] = unfinished
+    records = [record for report in reports for record in report.records]
+    return Report(header, records, sum(report.seconds for report in reports))
+
+
+def is_rounded(record: Record) -> bool:
+    """Return True if a result was right because a precision level allows rounding, and not as exact as float32."""
+    passed_at_level = record.status is Status.PASSED and record.reason.startswith(f"{record.precision}: ")
+    return bool(record.precision) and passed_at_level and "as exact as float32" not in record.reason

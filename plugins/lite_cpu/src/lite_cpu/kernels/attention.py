@@ -14,7 +14,7 @@ from lite_compiler.chains import Apply
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
 from lite_cpu.kernels.depth_loops import AddProducts, multiply_add
 from lite_cpu.kernels.packing import Contiguous, Matrix, emit_panels
@@ -128,6 +128,10 @@ class Attention(Kernel):
     values: Contiguous
     dtypes: tuple[DType, DType, DType] = (F32, F32, F32)
     pairs: bool = False
+
+    @property
+    def computes(self) -> Products:
+        return Products("bfloat16" if self.pairs else "float32")
 
     @property
     def group(self) -> int:

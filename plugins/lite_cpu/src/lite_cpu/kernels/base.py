@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from lite_cpu.emitter import Emitter
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.objects import Optimize
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "Products"]
+
+
+class Products(NamedTuple):
+    """The products that a kernel computes, for descriptions of programs.
+
+    Attributes:
+        factors: the type that is multiplied, by its name.
+        stored: what the weights are stored in, if they are widened before they are multiplied; otherwise empty.
+    """
+
+    factors: str
+    stored: str = ""
 
 
 class Kernel(ABC):
@@ -25,6 +37,11 @@ class Kernel(ABC):
     @abstractmethod
     def emit(self, k: Emitter) -> None:
         """Define the kernel's entry point, named :attr:`symbol`, in the module of ``k``."""
+
+    @property
+    def computes(self) -> Products | None:
+        """Its products; None if it computes none."""
+        return None
 
     @property
     def symbol(self) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Pointer, Pointers, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.vector_math import exp_of_nonpositive, tanh
 
 __all__ = ["BLOCK", "PARAMETERS", "CachedAttention", "CombineParts", "scratch_bytes"]
@@ -90,6 +90,10 @@ class CachedAttention(Kernel):
     in_parts: bool = False
     strided_keys: bool = False
     strided_values: bool = False
+
+    @property
+    def computes(self) -> Products:
+        return Products("float32")
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):

@@ -12,7 +12,7 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.bands import BAND_PARAMETERS, BandEmitter, BandItem, BandShape
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.int8_tile_blocks import int8_blocks
 from lite_cpu.kernels.int8_tiles import LeftSide, convert_run
 from lite_cpu.kernels.integer_dots import DotForm
@@ -50,6 +50,10 @@ class ConvInt8(Kernel):
     left: LeftSide
     epilogue: Chain
     blocked: bool = False
+
+    @property
+    def computes(self) -> Products:
+        return Products("int8")
 
     def emit(self, k: Emitter) -> None:
         form = self.left.form

@@ -22,7 +22,7 @@ from lite_core.ir import DType
 from lite_cpu.aligned import LINE_BYTES
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val, Variable
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 
 __all__ = ["Axis", "Depthwise", "DepthwiseShape", "Edges", "Plane", "pack_depthwise"]
 
@@ -197,6 +197,10 @@ class Depthwise(Kernel):
     edges: Edges | None
     ahead: bool = False
     image: DType = F32
+
+    @property
+    def computes(self) -> Products:
+        return Products("float32")
 
     @property
     def tile_rows(self) -> int:

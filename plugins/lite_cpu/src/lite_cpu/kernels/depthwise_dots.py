@@ -15,7 +15,7 @@ import numpy as np
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Pointer, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.int8_tiles import LeftSide
 from lite_cpu.kernels.integer_dots import DotForm, emit_dots
 
@@ -110,6 +110,10 @@ class DepthwiseDots(Kernel):
     epilogue: Chain
     window: tuple[int, int]
     stride: int
+
+    @property
+    def computes(self) -> Products:
+        return Products("int8")
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):

@@ -11,7 +11,7 @@ import numpy as np
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Pointer, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 
 __all__ = ["DepthwiseInt8", "DepthwiseInt8Shape", "pack_depthwise_int8"]
 
@@ -92,6 +92,10 @@ class DepthwiseInt8(Kernel):
 
     stored: DType
     epilogue: Chain
+
+    @property
+    def computes(self) -> Products:
+        return Products("int8")
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.depthwise import PARAMETERS as DEPTHWISE_PARAMETERS
 from lite_cpu.kernels.depthwise import Depthwise, DepthwiseShape
 from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window
@@ -36,6 +36,10 @@ class DepthwisePointwise(Kernel):
 
     depthwise: Depthwise
     epilogue: Chain
+
+    @property
+    def computes(self) -> Products:
+        return Products("float32")
 
     @staticmethod
     def params(

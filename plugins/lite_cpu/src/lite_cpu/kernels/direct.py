@@ -15,7 +15,7 @@ from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Pointer, Val
 from lite_cpu.kernels.bands import BAND_PARAMETERS, BandEmitter, BandItem, BandShape
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs, join_pairs
 from lite_cpu.kernels.depth_loops import multiply_add
 from lite_cpu.kernels.tiles import BlockEmitter, Rows, Window
@@ -71,6 +71,10 @@ class Direct(Kernel):
     pairs: bool = False
     plane: DType = F32
     matrices: bool = False
+
+    @property
+    def computes(self) -> Products:
+        return Products("bfloat16" if self.pairs else "float32")
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Pointer, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 
 __all__ = ["ExternalProduct", "ExternalShape"]
 
@@ -76,6 +76,10 @@ class ExternalProduct(Kernel):
 
     transposed: bool
     convention: str = ""
+
+    @property
+    def computes(self) -> Products:
+        return Products("float32")
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):

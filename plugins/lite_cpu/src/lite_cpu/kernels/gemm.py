@@ -16,7 +16,7 @@ from itertools import product
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Params, Pointers, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
 from lite_cpu.kernels.depth_loops import AddProducts, multiply_add
 from lite_cpu.kernels.pair_tile_blocks import PairTileBlocks
@@ -152,6 +152,10 @@ class Gemm(Kernel):
     weights: DType = F32
     pairs: bool = False
     matrices: bool = False
+
+    @property
+    def computes(self) -> Products:
+        return Products("bfloat16" if self.pairs else "float32", str(self.weights) if self.weights.is_half else "")
 
     def scratch_bytes(self, row_block: int, shape: GemmShape) -> int:
         """Return the scratch memory of a thread for items of ``row_block`` rows."""

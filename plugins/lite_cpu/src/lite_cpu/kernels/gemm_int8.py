@@ -10,7 +10,7 @@ from functools import partial
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Pointer, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.gemm import operand_rows
 from lite_cpu.kernels.int8_tile_blocks import int8_blocks
 from lite_cpu.kernels.int8_tiles import LeftSide, convert_run
@@ -106,6 +106,10 @@ class GemmInt8(Kernel):
     epilogue: Chain
     in_place: bool
     row_points: bool = False
+
+    @property
+    def computes(self) -> Products:
+        return Products("int8")
 
     def scratch_bytes(self, row_block: int, depth: int) -> int:
         form = self.left.form

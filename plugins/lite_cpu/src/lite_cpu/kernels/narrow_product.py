@@ -16,7 +16,7 @@ from lite_core.ir import DType
 from lite_cpu.aligned import LINE_BYTES
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val, Variable
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.integer_dots import DotForm, emit_dots, is_x86
 from lite_cpu.kernels.split_rows import HEADER, STARTS, SUM, UNIT, words_of_block
 from lite_cpu.kernels.tiles import BlockTensors, Rows, gemm_tile, store_tile
@@ -77,6 +77,10 @@ class NarrowProduct(Kernel):
     scales: DType
     by_block: bool
     zeros: bool
+
+    @property
+    def computes(self) -> Products:
+        return Products("float32", f"{self.bits} bits")
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):

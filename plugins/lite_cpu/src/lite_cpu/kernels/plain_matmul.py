@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 
 __all__ = ["PlainMatMul"]
 
@@ -22,6 +22,10 @@ class PlainMatMul(Kernel):
     dtype: DType
     outer: int
     optimize = "vectorize"
+
+    @property
+    def computes(self) -> Products:
+        return Products(str(self.dtype))
 
     @staticmethod
     def params(

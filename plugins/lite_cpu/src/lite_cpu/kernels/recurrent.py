@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
 from lite_cpu.kernels.depth_loops import by_lane, multiply_add, multiply_by_lane
 from lite_cpu.machine import Machine
@@ -99,6 +99,10 @@ class Recurrent(Kernel):
     lengths: bool
     narrow: tuple[tuple[str, DType], ...] = field(default=(), kw_only=True)
     pairs: bool = field(default=False, kw_only=True)
+
+    @property
+    def computes(self) -> Products:
+        return Products("bfloat16" if self.pairs else "float32")
 
     @property
     @abstractmethod

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.emitter import Emitter, Pointer, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.narrow_product import UNROLLED, emit_codes, middle_of, vectors_of
 from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window
 from lite_cpu.machine import Machine
@@ -38,6 +38,10 @@ class WidenedProduct(Kernel):
     scales: DType
     by_block: bool
     zeros: bool
+
+    @property
+    def computes(self) -> Products:
+        return Products("float32", f"{self.bits} bits")
 
     def scratch_bytes(self, machine: Machine, blocks: int) -> int:
         """Return the memory for a widened panel, and for what its last step stores behind it."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
-from lite_cpu.kernels.base import Kernel
+from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window
 from lite_cpu.kernels.toom_cook import emit_input_transform, emit_output_transform, window
 
@@ -126,6 +126,10 @@ class Winograd(Kernel):
 
     outputs: int
     epilogue: Chain
+
+    @property
+    def computes(self) -> Products:
+        return Products("float32")
 
     @property
     def points(self) -> int:

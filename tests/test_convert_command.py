@@ -79,7 +79,7 @@ def test_convert_as_json(output: Path) -> None:
         (("--input-shape", "y=1x3"), 2, "'y'"),
         (("--threads", "1,0"), 2, "'1,0'"),
         (("--threads", ""), 2, "''"),
-        (("--weights", "int4"), 2, "'int4'"),
+        (("--weights", "int3"), 2, "'int3'"),
         (("--precision", "int8"), 2, "'int8'"),
         (("--data", "nowhere.npz"), 2, "'nowhere.npz'"),
         (("--output", "nowhere/model.lite"), 2, "nowhere"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_onnx.writer.expansions.formula import Formula, expands
+from lite_onnx.writer.problems import Unwritable
 
 _LOWEST = -3.4028234663852886e38
 
@@ -15,7 +16,7 @@ _LOWEST = -3.4028234663852886e38
 @expands("RMSNormalization")
 def rms_normalization(f: Formula, x: Value, scale: Value, *, axis: int, epsilon: float, stash_type: int) -> list[Value]:
     """Expand to ``x / sqrt(mean(x * x) + epsilon) * scale``."""
-    rank = len(x.shape)
+    rank = _rank(x)
     axes = list(range(axis % rank, rank))
     attributes = {"keepdims": 1}
     mean = f("ReduceMean", f("Mul", x, x), axes, **attributes)
@@ -63,7 +64,7 @@ def tensor_scatter(
     f: Formula, cache: Value, update: Value, starts: Value | None, *, axis: int, mode: str
 ) -> list[Value]:
     """Expand to ScatterND along the axis, which is moved behind the batch."""
-    rank = len(cache.shape)
+    rank = _rank(cache)
     order = (0, axis % rank, *(a for a in range(1, rank) if a != axis % rank))
     moved, new = (f("Transpose", x, perm=order) for x in (cache, update))
     rows = f("Unsqueeze", f.count_up(f.size(new, 0), DType.INT64), [1])
@@ -113,7 +114,7 @@ def attention(
     visible = []
     if mask is not None:
         visible.append(
-            f("Less", positions, f("Max", f.size(mask, len(mask.shape) - 1), f("Where", _is_one(f, mask), tokens, [0])))
+            f("Less", positions, f("Max", f.size(mask, _rank(mask) - 1), f("Where", _is_one(f, mask), tokens, [0])))
         )
         mask = _grouped(f, mask, tokens, split)
         if mask.dtype is DType.BOOL:
@@ -143,28 +144,35 @@ def attention(
     return [_like(f, f("Reshape", product, shape), query), f("Identity", keys), f("Identity", values)]
 
 
+def _rank(value: Value) -> int:
+    """Return the rank of a value. Raises Unwritable if it is not known."""
+    if value.type.rank is None:
+        raise Unwritable("the rank of an input is not known", "fix the shapes of the model's inputs")
+    return value.type.rank
+
+
 def _as_heads(f: Formula, x: Value, count: int) -> Value:
     """Convert rows [batch, positions, heads * size] to heads [batch, heads, positions, size]."""
-    if len(x.shape) == 4:
+    if _rank(x) == 4:
         return x
     return f("Transpose", f("Reshape", x, [0, 0, count, -1]), perm=(0, 2, 1, 3))
 
 
 def _like(f: Formula, heads: Value, model: Value) -> Value:
     """Convert heads to rows if ``model`` has rows."""
-    if len(model.shape) == 4:
+    if _rank(model) == 4:
         return heads
     return f("Reshape", f("Transpose", heads, perm=(0, 2, 1, 3)), [0, 0, -1])
 
 
 def _is_one(f: Formula, mask: Value) -> Value:
-    return f("Equal", f.size(mask, len(mask.shape) - 1), [1])
+    return f("Equal", f.size(mask, _rank(mask) - 1), [1])
 
 
 def _grouped(f: Formula, mask: Value, tokens: Value, split: Value) -> Value:
     """Extend a mask to all keys, and split its heads into groups: [batch, groups, heads, queries, keys]."""
-    rank = len(mask.shape)
-    missing = f("Sub", tokens, f.size(mask, len(mask.shape) - 1))
+    rank = _rank(mask)
+    missing = f("Sub", tokens, f.size(mask, _rank(mask) - 1))
     missing = f("Where", _is_one(f, mask), [0], missing)
     zeros = f.builder.constant(np.zeros(2 * rank - 1, np.int64))
     numbers = f.cast(mask, DType.INT32) if mask.dtype is DType.BOOL else mask

@@ -40,6 +40,10 @@ layer_norm: layer_norm | X, Scale, Bias -> Y, Mean, Variance
 instance_norm: instance_norm | X, Scale, Bias -> Y, SavedMean, SavedVariance
 group_norm: group_norm | X, Scale, Bias -> Y, Mean, Variance | data_layout<data_format
 rms_norm: rms_norm | x, scale -> y, invvar
+weight_only_linear: weight_only_linear | x, weight, bias, weight_scale -> out
+llm_int8_linear: llm_int8_linear | x, weight, bias, weight_scale -> out
+weight_dequantize: weight_dequantize | x, scale -> out
+apply_per_channel_scale: apply_per_channel_scale | x, scales -> out
 norm: norm | X -> Out, Norm
 lrn: lrn | X -> Out, MidOut
 add: elementwise_add | X, Y -> Out

@@ -91,6 +91,7 @@ def integer_convolution(shape: Sequence[int], channels: int, window: int, depthw
 
 _INTEGERS = ("arm-v8", "arm-v8+dotprod", "arm-v8+dotprod+fp16+i8mm")
 _BFLOAT16 = ("arm-v8+dotprod+fp16+i8mm+bf16",)
+_FLOAT16 = ("arm-v8+dotprod+fp16",)
 LAYERS = (
     Layer("1x1, 14x14x512 to 512 (mobilenet_v1)", lambda: convolution((14, 14, 512), 512, 1)),
     Layer("3x3 stride 2, 56x56x64 to 128 (resnet18)", lambda: convolution((56, 56, 64), 128, 3, 2)),
@@ -106,6 +107,8 @@ LAYERS = (
     Layer("bfloat16 1x1, 14x14x512 to 512", lambda: convolution((14, 14, 512), 512, 1), _BFLOAT16, "bfloat16"),
     Layer("bfloat16 3x3, 28x28x128 to 128", lambda: convolution((28, 28, 128), 128, 3), _BFLOAT16, "bfloat16"),
     Layer("bfloat16 1x1, 14x14x510 to 512 (BFDOT)", lambda: convolution((14, 14, 510), 512, 1), _BFLOAT16, "bfloat16"),
+    Layer("float16 1x1, 14x14x512 to 512", lambda: convolution((14, 14, 512), 512, 1), _FLOAT16, "float16"),
+    Layer("float16 3x3 stride 2, 56x56x64 to 128", lambda: convolution((56, 56, 64), 128, 3, 2), _FLOAT16, "float16"),
 )
 
 

@@ -59,6 +59,8 @@ MODULES_OF_THE_CORE = [
     "backend",
     "observing",
     "in_place",
+    "resizing",
+    "direct",
     "stack",
     "saved_kernels",
     "memory",

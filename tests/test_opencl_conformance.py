@@ -17,7 +17,7 @@ from lite_core.plugins import available_backends, default_plugins
 
 #: Ranges of first letters of the operators of level 2, in parts that take about the same time on PoCL.
 PARTS = ["A-A", "B-B", "C-C", "D-D", "E-F", "G-G", "H-K", "L-L", "M-M", "N-O", "P-Q", "R-R", "S-S", "T-Z"]
-OTHER_TYPES = {short_name(dtype) for dtype in DType if not dtype.is_narrow} - COMMON_TYPES
+OTHER_TYPES = {short_name(dtype) for dtype in DType if not dtype.is_narrow and dtype is not DType.STRING} - COMMON_TYPES
 #: Operators with different kinds of kernels.
 COMMON_OPERATORS = ["Concat", "Conv", "MatMul", "MaxPool", "Softmax"]
 

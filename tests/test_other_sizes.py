@@ -235,7 +235,7 @@ def test_sizes_that_depend_on_data_and_bodies_run_by_the_kernels_of_a_file(devic
     for given in inputs:
         answer, outputs = device.run(path, given, "host")
         (note,) = answer["notes"]
-        assert "1 of 10 nodes run on host" in note
+        assert "1 of 8 nodes run on host" in note
         assert "1 x Compress" in note
         assert answer["warnings"] == []
         assert "x86" in answer["devices"]

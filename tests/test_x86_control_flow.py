@@ -1,6 +1,7 @@
 """The operators If, Loop and Scan with bodies on the backend x86: the suite's graphs and random programs.
 
-The suite itself runs whole graphs on a backend; x86 runs the bodies and leaves the operators themselves to host.
+The suite itself runs whole graphs on a backend. Here sessions run them, also with loops that x86 leaves to host,
+because sizes change from one iteration to the next: it then runs their bodies.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def test_random_programs(op: str) -> None:
 @pytest.mark.parametrize("case", [c for c in GRAPHS if c.label in ("if-computed-condition", "loop-over-length")],
                          ids=lambda case: case.label)  # fmt: skip
 def test_a_model_file(case: GraphCase, tmp_path: Path) -> None:
-    """Prepared partitions around the node are used; its bodies are planned when it runs."""
+    """The partition with the node is used as it was prepared, or compiled again if its sizes depend on data."""
     drafted, sizes = case.draft(0), (case.signatures or [{}])[0]
     inputs = drafted.arrays(0, sizes)
     path = tmp_path / "model.lite"
@@ -103,5 +104,4 @@ def test_a_model_file(case: GraphCase, tmp_path: Path) -> None:
     actual = outputs_of(session, drafted.graph, inputs)
     check_outcome(drafted.graph, inputs, actual, case.numerics, Allowance(), case.dtype)
     assert not session.notes
-    inside = {a.op for a in session.assignment()} - {node.op for node in drafted.graph.nodes}
-    assert inside, "no node of a body is assigned to a device"
+    assert {a.device for a in session.assignment()} == {"x86"}

@@ -38,6 +38,23 @@ def test_a_backend_that_rounds_too_much_is_red(capsys: pytest.CaptureFixture[str
     assert any(line.startswith("float32") and line.split()[-1] == "red" for line in output.splitlines())
 
 
+@pytest.mark.full("conformance")
+@pytest.mark.parametrize(
+    ("backend", "verdict"), [("right_float16", "green"), ("sums_float16", "green"), ("truncates_float16", "red")]
+)
+def test_sums_in_float16_are_judged_by_their_own_level(
+    backend: str, verdict: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(HERE)  # it imports another module of this folder
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    path = f"{HERE / 'low_precision_backends.py'}:{backend}"
+    code = run_command_line(["profiles", "float16", "-b", path, "--sample", "200", "-q"])
+    assert code == (0 if verdict == "green" else 1)
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("float16"))
+    assert row.split()[-1] == verdict
+    assert ("(level float16-sums)" in row) == (backend != "right_float16")
+
+
 def test_every_profile_has_cases() -> None:
     for profile in PROFILES.values():
         for part in profile.parts:

@@ -81,7 +81,7 @@ def attributes() -> Graph:
 def dtypes() -> Graph:
     """A constant of every element type, among them scalars, empty tensors and tensors of rank 5."""
     graph = Graph("dtypes")
-    for number, dtype in enumerate(d for d in DType if not d.is_narrow):
+    for number, dtype in enumerate(d for d in DType if not d.is_narrow and d is not DType.STRING):
         shape = [(), (0,), (3,), (2, 0, 3), (1, 2, 1, 2, 1)][number % 5]
         array = np.arange(math.prod(shape)).reshape(shape).astype(dtype.numpy)
         graph.outputs.append(graph.add_constant(f"c_{dtype.value}", array))

@@ -48,7 +48,7 @@ def branch() -> Graph:
 # **** types ****
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", [d for d in DType if d is not DType.STRING])
 def test_dtype_numpy_round_trip(dtype: DType) -> None:
     assert DType.of(dtype.numpy) is dtype
     assert dtype.numpy.itemsize == dtype.itemsize

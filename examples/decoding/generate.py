@@ -48,7 +48,7 @@ def _cache(shape: Any, positions: int) -> Array:
 def _with_past(session: lite.Session, caches: dict[str, Array], prompt: Array, count: int) -> Generated:
     """Generate with caches that grow: past and present are parts of one array.
 
-    Each length needs another plan, which takes about as long as a step; the session keeps as many as ``plans`` says.
+    Each length needs another plan, which takes a small part of a step; the session keeps as many as ``plans`` says.
     """
     tokens: list[int] = []
     seconds, ids, past = [], prompt, 0

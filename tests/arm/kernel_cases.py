@@ -23,6 +23,10 @@ Array = np.ndarray[Any, Any]
 _PRODUCTS = [(1, 33, 25), (2, 3, 12), (5, 4, 11), (6, 9, 4), (7, 16, 13), (13, 34, 24), (50, 40, 30)]
 
 
+#: The precisions of the groups that consist of :func:`pair_cases`.
+PRECISIONS = {"pairs": "bfloat16", "halves": "float16"}
+
+
 class Case(NamedTuple):
     """A graph with its inputs."""
 
@@ -66,6 +70,11 @@ def cases() -> Iterator[Case]:
         x, w, r = normal(3, sequences, 7), normal(1, 4 * 10, 7, seed=1), normal(1, 4 * 10, 10, seed=2)
         yield of("LSTM", [x, w, r], constants=2, hidden_size=10)
         yield of("GRU", [x, w[:, :30], r[:, :30]], constants=2, hidden_size=10)
+        projected, scale = normal(3, sequences, 4 * 10), np.array([0.004], np.float32)
+        for stored in ("int8", "uint8"):  # those without a zero point do not fit signed bytes
+            yield of(
+                "QuantizedLSTM", [projected, scale, integers(stored, 1, 4 * 10, 10)], constants=2, domain="lite"
+            )  # fmt: skip
 
 
 def narrow_cases() -> Iterator[Case]:
@@ -92,7 +101,10 @@ def weight_cases() -> Iterator[Case]:
 
 
 def pair_cases() -> Iterator[Case]:
-    """Return products of float32 that are bfloat16 without rounding, so that products of bfloat16 are exact."""
+    """Return products of float32 that are bfloat16 without rounding, so that products of bfloat16 are exact.
+
+    They are float16, too, but its sums are not exact.
+    """
     for rows, depth, columns in (*_PRODUCTS, (3, 20, 5), (7, 6, 13), (12, 4, 1), (12, 48, 30)):
         a, b = exact(rows, depth), exact(depth, columns, seed=1)
         yield of("MatMul", [a, b], constants=1)
@@ -140,13 +152,13 @@ def integers(dtype: str, *shape: int) -> Array:
     return np.where(random.random(shape) < 0.2, np.asarray(info.min, dtype), numbers)
 
 
-def of(op: str, arrays: Sequence[Array], *, constants: int = 0, **attributes: Any) -> Case:
+def of(op: str, arrays: Sequence[Array], *, constants: int = 0, domain: str = "", **attributes: Any) -> Case:
     """Return a graph of one node; the last ``constants`` operands are constants."""
     b = lite.GraphBuilder(op)
     inputs = arrays[: len(arrays) - constants]
     values = [b.input(f"x{i}", str(x.dtype), x.shape) for i, x in enumerate(inputs)]
     values += [b.constant(array) for array in arrays[len(inputs) :]]
-    b.output(b.add(op, values, attributes), "y")
+    b.output(b.add(op, values, attributes, domain=domain), "y")
     shapes = " x ".join(str(list(array.shape)) for array in arrays)
     return Case(f"{op} {shapes} {constants} {attributes}", b.build(), list(inputs))
 
@@ -165,9 +177,9 @@ def main(path: str, group: str) -> None:
         results = [run(case, "arm", threads=1 + number % 2) for number, case in enumerate(weight_cases())]
     elif group == "rows":
         results = [run(case, "arm") for case in row_cases()]
-    elif group == "pairs":
-        cases_of_pairs = enumerate(pair_cases())
-        results = [run(case, "arm", threads=1 + n % 2, precision="bfloat16") for n, case in cases_of_pairs]
+    elif group in PRECISIONS:
+        precision, numbered = PRECISIONS[group], enumerate(pair_cases())
+        results = [run(case, "arm", threads=1 + n % 2, precision=precision) for n, case in numbered]
     else:
         results = [run(case, "arm", precision=group) for case in narrow_cases()]
     np.savez(path, *results)

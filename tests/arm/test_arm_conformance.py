@@ -52,6 +52,10 @@ def test_sample_of_graphs(arm: MakePython, seed: int, reports: Path) -> None:
     run(arm, "cortex-a76", reports, "--level", "L3-L3", "--sample=60", f"--seed={seed}", "--examples=3")
 
 
+def test_products_of_float16(arm: MakePython, tmp_path: Path) -> None:
+    run(arm, "cortex-a76", tmp_path, "--precision", "float16-sums", "--level", "L2-L2", "--case", "precision[*")
+
+
 def test_threads_and_memory(arm: MakePython, seed: int, reports: Path) -> None:
     run(arm, "cortex-a76", reports, "--level", "L5-L5", "--sample=12", f"--seed={seed}")
 

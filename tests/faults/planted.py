@@ -75,8 +75,8 @@ FAULTS = (
     Fault(
         "partitions: a partition may depend on one that depends on it",
         _CORE + "schedule/partition.py",
-        "level = max(level, levels[before]",
-        "level = min(level, levels[before]",
+        "levels.append(max([levels[b]",
+        "levels.append(min([levels[b]",
         _CORE_TESTS + "test_backend.py",
     ),
     Fault(

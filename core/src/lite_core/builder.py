@@ -112,7 +112,7 @@ class GraphBuilder:
 
     def known(self, value: Value) -> Array | None:
         """Return the elements of a constant or of a value computed from shapes; None if they are unknown."""
-        return self._inference.value_of(value)
+        return self._inference.elements_of(value)
 
     # **** nodes ****
 

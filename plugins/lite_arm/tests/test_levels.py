@@ -31,6 +31,7 @@ def test_a_processor_stands_for_its_level(name: str, level: str) -> None:
     assert features_of(machine) == PROCESSORS[name] | {"neon"}
     assert machine.dot_product == ("dotprod" in PROCESSORS[name])
     assert machine.bf16_dot == machine.bf16_matrix == ("bf16" in PROCESSORS[name])
+    assert machine.half_products == ("fullfp16" in PROCESSORS[name])
 
 
 @pytest.mark.parametrize("name", [*PROCESSORS, "arm-v8+i8mm"])

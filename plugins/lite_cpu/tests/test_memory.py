@@ -18,8 +18,8 @@ from lite_core.ir import DType, Graph, Value
 from lite_core.memory import read_only
 from lite_core.memory.arena import plan_arena
 from lite_core.ops.evaluate import evaluate_graph
+from lite_cpu.addresses import address_of
 from lite_cpu.chains import Chain, Operand
-from lite_cpu.executable import address_of
 from lite_cpu.lowering.compile import lower_graph
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.memory import lifetimes_of

@@ -85,9 +85,10 @@ def _runs(scenario: Scenario, own: int) -> list[tuple[Any, ...]]:
     all_times = [times + 8 * i for i in range(len(scenario.steps) + 1)] if scenario.times else []
     for _ in range(scenario.runs):
         script += [("write", bases, scratch), ("write", bases + 8, marks)]
-        script += [("write", mark, 0) for mark in all_marks]
-        script += [("call", "lite_run", (_PROGRAM, bases, POOL, times if scenario.times else 0))]
-        script += [("check", mark, 1) for mark in all_marks] + [("check", time, 1) for time in all_times]
+        script += [("write", address, 0) for address in (*all_marks, *all_times)]
+        script += [("call", "lite_run", (_PROGRAM, bases, POOL, times if scenario.times else 0, 0))]
+        script += [("check", mark, 1) for mark in all_marks] + [("check", time, 1) for time in all_times[:1]]
+        script += [("check", time, 0) for time in all_times[1:]]
         # The caller may use its memory for something else now.
         reused = [bases, bases + 8, *all_times, *(scratch + 8 * LINE * i for i in range(1 + scenario.workers))]
         script += [("write", address, 0) for address in reused]
@@ -129,6 +130,7 @@ def initial_values(scenario: Scenario) -> tuple[dict[int, int], dict[int, int]]:
             StepField.GRAIN: 1,
             StepField.CHUNKS: chunks,
             StepField.RUN_LENGTH: run_length,
+            StepField.JUMP: 0,
         }
         constants.update((step + 8 * field, value) for field, value in fields.items())
         pointers = (1, 8 * items, 1, 8 * (items - before))

@@ -14,7 +14,7 @@ from onnx import helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 import lite_core as lite
-from lite_core.ir import DType
+from lite_core.ir import DType, TensorType
 from lite_onnx.lowering.interface import InputOptions, element_name
 from lite_onnx.lowering.model import lower
 
@@ -102,6 +102,8 @@ def _is_open(value: onnx.ValueInfoProto) -> bool:
 
 def _as_lite(array: Array, dtype: np.dtype[Any]) -> Array:
     """View integers as the type that they are the bits of: onnx uses them for types that NumPy does not have."""
+    if dtype.hasobject:
+        return array
     kind = DType.of(dtype)
     is_foreign = kind.is_narrow or kind is DType.BFLOAT16
     return (
@@ -111,7 +113,7 @@ def _as_lite(array: Array, dtype: np.dtype[Any]) -> Array:
 
 def _as_onnx(array: Array) -> Array:
     """View such a type as onnx's own type: onnx before 1.18 defines custom types for them."""
-    kind = DType.of(array.dtype)
+    kind = TensorType.of_array(array).dtype
     custom = getattr(getattr(onnx, "_custom_element_types", None), str(kind), None)
     if custom is None:
         return array
@@ -123,6 +125,10 @@ def _collected(output: onnx.ValueInfoProto, results: Mapping[str, Array]) -> Arr
     """Assemble an output of the model from outputs of the session."""
     if output.name in results:
         return results[output.name]
+    shapes = results.get(element_name(output.name, "shapes"))
+    if shapes is not None:  # a sequence whose length depends on data
+        pieces = np.split(results[element_name(output.name, "elements")], np.cumsum(shapes.prod(axis=1))[:-1])
+        return [piece.reshape(shape) for piece, shape in zip(pieces, shapes)]
     elements = list(
         itertools.takewhile(results.__contains__, (element_name(output.name, i) for i in itertools.count()))
     )

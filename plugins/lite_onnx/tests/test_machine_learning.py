@@ -12,8 +12,6 @@ import pytest
 from machine_learning_models import random_machine, tensor
 from runtime_models import RuntimeModels, node_model, numbers
 
-from lite_core.errors import UnsupportedOperatorError
-
 Array = np.ndarray[Any, Any]
 Compare = Callable[..., dict[str, Array]]
 
@@ -88,12 +86,6 @@ def test_one_hot_encoder(compare: Compare, shape: tuple[int, ...], dtype: Any) -
     compare("OneHotEncoder", [x], cats_int64s=[1, 3, 4], zeros=1, dims={0: ("batch", *shape[1:])})
 
 
-def test_one_hot_encoder_of_strings_is_refused(models: RuntimeModels) -> None:
-    model = node_model("OneHotEncoder", [numbers(2)], {"cats_strings": ["a"]}, outputs=["y"], domain="ai.onnx.ml")
-    with pytest.raises(UnsupportedOperatorError, match="strings"):
-        models.load(model)
-
-
 # **** labels ****
 
 
@@ -129,8 +121,7 @@ def test_label_encoder_with_string_values(models: RuntimeModels) -> None:
     attributes = {"keys_int64s": [5, 6], "values_strings": ["cat", "dog"]}
     inputs = {"input_0": np.array([6, 5, 9])}
     model = node_model("LabelEncoder", [*inputs.values()], attributes, outputs=["y"], domain="ai.onnx.ml", version=2)
-    assert models.lite(model, inputs)["y"].tolist() == [1, 0, -1]
-    assert json.loads(models.load(model).graph.metadata["labels.y"]) == ["cat", "dog"]
+    assert models.lite(model, inputs)["y"].tolist() == models.onnxruntime(model, inputs)["y"].tolist()
 
 
 def test_zip_map(models: RuntimeModels) -> None:
@@ -182,7 +173,7 @@ def test_string_labels(models: RuntimeModels) -> None:
     }
     model = node_model("LinearClassifier", [x], attributes, outputs=["label", "scores"], domain="ai.onnx.ml", version=1)
     found, expected = models.lite(model, {"input_0": x}), models.onnxruntime(model, {"input_0": x})
-    assert [names[i] for i in found["label"]] == list(expected["label"])
+    assert found["label"].tolist() == expected["label"].tolist()
     assert json.loads(models.load(model).graph.metadata["labels.label"]) == names
 
 

@@ -189,10 +189,10 @@ def test_convolution(models: RuntimeModels, channels_last: int) -> None:
 # **** recurrent ****
 
 
-def _lstm(directions: int, *, per_column: bool, dtype: Any = np.uint8) -> list[Array | None]:
+def _lstm(directions: int, *, per_column: bool, dtype: Any = np.uint8, batch: int = 2) -> list[Array | None]:
     size, hidden = 6, 8
     columns = 4 * hidden if per_column else None
-    inputs: list[Array | None] = [numbers(5, 2, size)]
+    inputs: list[Array | None] = [numbers(5, batch, size)]
     inputs += [quantized(directions, rows, 4 * hidden, seed=rows, dtype=dtype) for rows in (size, hidden)]
     inputs += [numbers(directions, 8 * hidden, seed=3, scale=0.3), None, None, None, None]
     for seed in (5, 6):
@@ -206,11 +206,18 @@ def _lstm(directions: int, *, per_column: bool, dtype: Any = np.uint8) -> list[A
 @pytest.mark.parametrize("per_column", [False, True])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_lstm(models: RuntimeModels, direction: str, per_column: bool, dtype: Any) -> None:
-    """ONNX Runtime rounds inputs and states to 8 bits in each step; Lite does not."""
-    inputs = _lstm(2 if direction == "bidirectional" else 1, per_column=per_column, dtype=dtype)
+    inputs = _lstm(2 if direction == "bidirectional" else 1, per_column=per_column, dtype=dtype, batch=1)
     attributes = {"direction": direction, "hidden_size": 8, "constants": range(1, 12)}
     dims = {0: ("steps", "batch", 6)}
-    models.compare("DynamicQuantizeLSTM", inputs, outputs=3, tolerance=0.02, dims=dims, **attributes)
+    models.compare("DynamicQuantizeLSTM", inputs, outputs=3, dims=dims, **attributes)
+
+
+def test_lstm_with_several_sequences(models: RuntimeModels) -> None:
+    """ONNX Runtime quantizes the states of several sequences by their common range, Lite each by its own."""
+    inputs = _lstm(1, per_column=False, batch=3)
+    models.compare(
+        "DynamicQuantizeLSTM", inputs, outputs=3, tolerance=0.02, hidden_size=8, constants=(1, 2, *range(7, 12))
+    )
 
 
 def test_lstm_with_states_and_lengths(models: RuntimeModels) -> None:

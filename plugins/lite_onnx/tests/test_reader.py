@@ -163,13 +163,14 @@ def test_every_problem_is_listed_with_its_node(tmp_path: Path) -> None:
         node("Foo", ["x"], ["a"], name="first"),
         node("Bar", ["x"], ["b"], name="second"),
         node("If", ["c"], ["d"], name="branch", **branches),
-        node("Sum", ["a", "b", "d", "text", "more"], ["y"], name="sum"),
+        node("Sum", ["a", "b", "d", "lost", "more"], ["y"], name="sum"),
     ]
-    strings = {name: np.array(["a"], object) for name in ("text", "more")}
+    model = make(nodes, ["x", value("c", (), TensorProto.BOOL)])
+    model.graph.initializer.extend([_external(name, f"{name}.bin") for name in ("lost", "more")])
     with pytest.raises(UnsupportedOperatorError) as caught:
-        load(make(nodes, ["x", value("c", (), TensorProto.BOOL)], constants=strings), tmp_path)
+        load(model, tmp_path)
     found = {name for problem in caught.value.problems for name in problem.nodes}
-    assert found == {"first", "second", "in_then", "in_else", "text", "more"}
+    assert found == {"first", "second", "in_then", "in_else", "lost", "more"}
 
 
 # **** external tensors ****

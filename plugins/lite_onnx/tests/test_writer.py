@@ -94,7 +94,7 @@ def test_same_graph_results_in_the_same_bytes() -> None:
     assert contents[0] == contents[1]
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype is not DType.STRING])
 def test_constants_of_every_type(dtype: DType) -> None:
     elements = np.array([1, 0, 3, 2, 1]).astype(dtype.numpy)
     b = GraphBuilder("constants")

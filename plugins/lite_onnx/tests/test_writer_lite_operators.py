@@ -32,11 +32,14 @@ _REQUIRED = _NEWER | {
     "AnchorGenerator",
     "BoxClip",
     "BoxCoder",
+    "DecisionForest",
     "DensityPriorBox",
     "IouSimilarity",
     "MulticlassNms",
     "PriorBox",
+    "SequenceIndices",
     "Swish",
+    "ViterbiDecode",
     "YoloBox",
 }
 

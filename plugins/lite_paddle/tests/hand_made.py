@@ -31,8 +31,9 @@ def program_of(
     parameters: Sequence[str] = (),
     version: int = 2_006_002,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    lod: Mapping[str, Sequence[Sequence[int]]] | None = None,
 ) -> tuple[SourceProgram, list[Array]]:
-    """Return a program of one operator, and the arrays to feed it with.
+    """Return a program of one operator, and the arrays to feed it with; offsets of sequences are the last of them.
 
     Args:
         op_type: legacy type.
@@ -42,34 +43,38 @@ def program_of(
         parameters: slots whose arrays are parameters, not inputs.
         version: version of the Paddle that wrote the model.
         shapes: slot to the shape that the file declares, -1 for open sizes; the arrays' own otherwise.
+        lod: slot to the offsets of the sequences of its arrays, level by level; the number of rows is open then.
     """
     counts = outputs if isinstance(outputs, Mapping) else dict.fromkeys(outputs, 1)
     program = SourceProgram("legacy", version, [], [], {}, {}, SourceBlock(), Path("hand_made"))
     feeds: list[Array] = []
+    offsets: list[Array] = []
     sources: dict[str, list[SourceValue]] = {}
     for slot, given in inputs.items():
         sources[slot] = []
         for number, array in enumerate(_listed(given)):
             name = f"{slot}_{number}"
-            shape = tuple((shapes or {}).get(slot, array.shape))
-            value = SourceValue(name, SourceType(array.dtype.name, shape))
+            levels = (lod or {}).get(slot, ())
+            shape = tuple((shapes or {}).get(slot, (-1, *array.shape[1:]) if levels else array.shape))
+            value = SourceValue(name, SourceType(array.dtype.name, shape, lod_level=len(levels)))
             sources[slot].append(value)
             if slot in parameters:
                 program.parameters[name], program.parameter_values[name] = array, value
             else:
                 program.inputs.append((name, value))
                 feeds.append(array)
+                offsets += [np.array(level, np.int64) for level in levels]
     results = {slot: [SourceValue(f"{slot}_{i}") for i in range(n)] for slot, n in counts.items()}
     op = SourceOp(op_type, sources, results, complete_attributes(op_type, dict(attrs or {})))
     program.block.ops.append(op)
     program.outputs += [(v.name, v) for values in results.values() for v in values]
-    return program, feeds
+    return program, feeds + offsets
 
 
 def run(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **options: Any) -> list[Array]:
     """Lower a model of one operator and run it; arguments as for :func:`program_of`."""
     program, feeds = program_of(op_type, inputs, attrs, **options)
-    graph = lower(program)
+    graph = lower(program, lod=bool(options.get("lod")))
     results = evaluate_graph(graph, feeds)
     for value, array in zip(graph.outputs, results):
         assert value.type.accepts(array.shape), f"{value} was inferred, but the result has the shape {array.shape}"
@@ -83,9 +88,8 @@ def graph_of(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None
 
 
 def run_single(op_type: str, inputs: Slots, attrs: Mapping[str, Any] | None = None, **options: Any) -> Array:
-    """Lower and run a model of one operator with one output; arguments as for :func:`program_of`."""
-    (result,) = run(op_type, inputs, attrs, **options)
-    return result
+    """Lower and run a model of one operator; return its first output. Arguments as for :func:`program_of`."""
+    return run(op_type, inputs, attrs, **options)[0]
 
 
 def assert_same(actual: Any, expected: Any) -> None:

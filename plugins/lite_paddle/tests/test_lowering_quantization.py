@@ -133,3 +133,10 @@ def test_dequantization_of_old_files() -> None:
 
 def test_an_observer_changes_nothing() -> None:
     np.testing.assert_array_equal(run("moving_average_abs_max_scale", {"X": X})[0], X)
+
+
+def test_numbers_from_a_table_of_logarithms() -> None:
+    """The result is that of Paddle 2.6.2: the table holds positive numbers, the sign is in the index."""
+    table = np.linspace(0.5, 3, 128).astype(np.float32)
+    (out,) = run("dequantize_log", {"X": np.array([[-128, -127, -1, 0, 1, 127]], np.int8), "Dict": table})
+    np.testing.assert_array_equal(out, [[-table[0], -table[1], -table[127], table[0], table[1], table[127]]])

@@ -20,6 +20,8 @@ TIED = RNG.integers(-2, 3, (2, 3, 5)).astype(np.float32)
 WIDE = np.array([[-1e30, 700, 700, -700], [-np.inf, -np.inf, 0, 90]], np.float32)
 SQUARE = RNG.standard_normal((3, 5)).astype(np.float32)
 ORDERED = np.sort(RNG.integers(0, 9, (2, 6)), axis=1)
+NOT_FINITE = np.array([-np.inf, 0, 1, 3, 3, 5, np.inf, np.nan, np.nan], np.float32)
+NOT_FINITE_VALUES = np.array([np.nan, np.inf, -np.inf, 0, 3, 5, 9], np.float32)
 ZEROS = np.array([0.0, -0.0, 2, -2], np.float32)
 PIR = ("pir",)  # Paddle 3 can no longer export these as legacy files
 
@@ -50,6 +52,12 @@ CASES = [
     *fixed_and_open("repeat_interleave_flat", tensor_method("repeat_interleave", 2), X),
     *fixed_and_open("repeat_interleave_numbers", binary_method("repeat_interleave", 1), X, np.array([2, 0, 3])),
     *fixed_and_open("searchsorted", binary_method("searchsorted"), ORDERED[0], RNG.integers(-1, 10, (2, 4))),
+    *fixed_and_open("searchsorted_not_finite", binary_method("searchsorted"), NOT_FINITE, NOT_FINITE_VALUES),
+    *fixed_and_open(
+        "searchsorted_not_finite_right", binary_method("searchsorted", right=True), NOT_FINITE, NOT_FINITE_VALUES
+    ),
+    Case("searchsorted_empty", binary_method("searchsorted"), [NOT_FINITE[:0], NOT_FINITE_VALUES]),
+    Case("searchsorted_many", binary_method("searchsorted"), [np.sort(RNG.random(1000)), RNG.random(50)]),
     *fixed_and_open(
         "searchsorted_rows", binary_method("searchsorted", out_int32=True, right=True), ORDERED, ORDERED[:, 1:4]
     ),
@@ -87,11 +95,6 @@ def test_ctc_align(merge: bool, shape: tuple[int, int]) -> None:
     else:
         assert_same(found, np.array([[1, 1, 1, 2, -7, -7], [4, 4, 4, -7, -7, -7], [-7] * 6]))
         assert_same(counts, np.array([[4], [3], [0]]))
-
-
-def test_ctc_align_without_lengths_is_refused() -> None:
-    with pytest.raises(UnsupportedOperatorError, match="offsets"):
-        graph_of("ctc_align", {"Input": LABELS[0][:, None]}, outputs=("Output",))
 
 
 def test_trace_of_an_old_model_is_a_vector() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,23 @@ CASES += [
     Case("rnn_relu", network("SimpleRNN", activation="relu"), [X], kinds=PIR),
     Case("initial_states", with_states, [X, array(1, 3, 6), array(1, 3, 6)], kinds=PIR),
 ]
+CASES += [
+    Case(
+        f"viterbi_decode_{tag}",
+        lambda p, tag=tag: lambda x, moves, n: p.text.viterbi_decode(x, moves, n, tag),
+        [array(3, 6, 20), array(20, 20), np.array([5, 1, 3])],
+        kinds=PIR,
+    )
+    for tag in (True, False)
+]
+CASES += [
+    Case(
+        "gather_tree",
+        lambda p: lambda ids, parents: p.nn.functional.gather_tree(ids, parents),
+        [RNG.integers(0, 9, (5, 2, 4)), RNG.integers(0, 4, (5, 2, 4))],
+        kinds=PIR,
+    )
+]
 
 
 @parametrize_cases(CASES)
@@ -175,14 +193,82 @@ def test_cudnn_lstm_with_packed_weights_is_rnn() -> None:
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
 
 
-def test_several_sequences_are_refused() -> None:
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("initial", [False, True])
+@pytest.mark.parametrize(("op_type", "gates"), [("gru", 3), ("lstm", 4)])
+def test_several_sequences_are_those_computed_one_by_one(
+    op_type: str, gates: int, initial: bool, reverse: bool
+) -> None:
+    h, offsets = 3, [0, 4, 4, 5, 11]
+    x, weight, state = array(11, gates * h), array(h, gates * h), array(4, h)
+    attrs = {"is_reverse": reverse} if op_type == "gru" else {"is_reverse": reverse, "use_peepholes": False}
+    options = {"outputs": ["Hidden"], "parameters": ["Weight"]}
+
+    def states(numbers: slice) -> dict[str, Any]:
+        slots = ("H0", "C0")[: gates - 2] if initial else ()
+        return dict.fromkeys(slots, state[numbers])
+
+    inputs = {"Input": x, "Weight": weight, **states(slice(None))}
+    found, found_offsets = run(op_type, inputs, attrs, lod={"Input": [offsets]}, **options)
+    parts = []
+    for n, (a, b) in enumerate(pairwise(offsets)):
+        if b > a:
+            parts += run(op_type, {"Input": x[a:b], "Weight": weight, **states(slice(n, n + 1))}, attrs, **options)
+    np.testing.assert_allclose(found, np.concatenate(parts), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(found_offsets, offsets)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "shape", "attrs"),
+    [
+        ("gru", (64, 192), {}),
+        ("lstm", (64, 256), {"use_peepholes": False}),
+        ("gru_unit", (64, 192), {}),
+    ],
+)
+def test_weights_of_any_size_are_parameters(op_type: str, shape: tuple[int, int], attrs: dict[str, Any]) -> None:
+    inputs = {"Input": array(2, shape[1]), "Weight": array(*shape), "Bias": array(1, shape[1])}
+    if op_type == "gru_unit":
+        inputs["HiddenPrev"] = array(2, shape[0])
+    (found,) = run(op_type, inputs, attrs, outputs=["Hidden"], parameters=["Weight", "Bias"])
+    assert found.shape == (2, shape[0])
+
+
+def test_packed_weights_of_any_size_are_parameters() -> None:
+    h, i = 24, 40
+    packed = array(4 * h * (i + h) + 8 * h)
+    inputs = {"Input": array(3, 2, i), "InitH": array(1, 2, h), "InitC": array(1, 2, h), "W": packed}
+    (out,) = run("cudnn_lstm", inputs, {"hidden_size": h, "num_layers": 1}, outputs=["Out"], parameters=["W"])
+    assert out.shape == (3, 2, h)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("peepholes", [False, True])
+def test_cell_states_of_every_step(peepholes: bool, reverse: bool) -> None:
+    h, offsets = 3, [0, 4, 4, 9]
+    x, weight, bias = array(9, 4 * h), array(h, 4 * h), array(1, 7 * h if peepholes else 4 * h)
+    inputs = {"Input": x, "Weight": weight, "Bias": bias, "H0": array(3, h), "C0": array(3, h)}
+    attrs = {"use_peepholes": peepholes, "is_reverse": reverse}
+    options: dict[str, Any] = {"outputs": ["Hidden", "Cell"], "parameters": ["Weight", "Bias"]}
+    hidden, cell, *_ = run("lstm", inputs, attrs, lod={"Input": [offsets]}, **options)
+    flat = bias.ravel()
+    of_o = flat[6 * h :] if peepholes else np.zeros(h)
+    of_i, of_f = (flat[4 * h : 5 * h], flat[5 * h : 6 * h]) if peepholes else (np.zeros(h),) * 2
+    for n, (a, b) in enumerate(pairwise(offsets)):
+        state, old = inputs["H0"][n], inputs["C0"][n]
+        for step in reversed(range(a, b)) if reverse else range(a, b):
+            g, i, f, o = np.split(x[step] + flat[: 4 * h] + state @ weight, 4)
+            new = sigmoid(f + of_f * old) * old + sigmoid(i + of_i * old) * np.tanh(g)
+            np.testing.assert_allclose(cell[step], new, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(hidden[step], sigmoid(o + of_o * new) * np.tanh(new), rtol=1e-4, atol=1e-5)
+            state, old = hidden[step], new
+
+
+def test_states_that_do_not_fit_are_refused() -> None:
     h = 3
     inputs = {"Input": array(5, 3 * h), "Weight": array(h, 3 * h), "H0": array(2, h)}
     with pytest.raises(UnsupportedOperatorError, match="initial state is for 2 sequences"):
         run("gru", inputs, outputs=["Hidden"], parameters=["Weight"])
-    inputs = {"Input": array(5, 4 * h), "Weight": array(h, 4 * h)}
-    with pytest.raises(UnsupportedOperatorError, match="cell states"):
-        run("lstm", inputs, {"use_peepholes": False}, outputs=["Hidden", "Cell"], parameters=["Weight"])
 
 
 def test_wrong_number_of_weights() -> None:

@@ -45,6 +45,10 @@ TIGER_LAKE = cpuinfo(
 GRANITE_RAPIDS = cpuinfo(
     "Intel(R) Xeon(R) Processor", _COMMON, _AVX2, _AVX512, "avx512_vnni avx512_bf16", _AMX, identity=(INTEL, 6, 173)
 )
+SAPPHIRE_RAPIDS = cpuinfo(
+    "Intel(R) Xeon(R) Platinum 8480+", _COMMON, _AVX2, _AVX512, "avx512_vnni avx512_bf16 avx512_fp16", _AMX,
+    identity=(INTEL, 6, 143),
+)  # fmt: skip
 FUTURE_XEON = cpuinfo("Intel(R) Xeon(R) 9", _COMMON, _AVX2, _AVX512, _AMX, identity=(INTEL, 19, 1))
 FUTURE_EPYC = cpuinfo("AMD EPYC 9", _COMMON, _AVX2, _AVX512, identity=(AMD, 27, 1))
 CORE_2 = cpuinfo("Intel(R) Core(TM)2 Duo CPU     E6600  @ 2.40GHz", _COMMON.replace("sse4_1 sse4_2 popcnt", ""))

@@ -40,6 +40,7 @@ def processor(text: str, cache_bytes: dict[int, int] | None = None) -> Processor
         (cpuinfo.SKYLAKE_X, "x86-64-v4", 64, False),
         (cpuinfo.ZEN_4, "x86-64-v4+vnni+bf16", 64, True),
         (cpuinfo.GRANITE_RAPIDS, "x86-64-v4+vnni+bf16+amx", 64, True),
+        (cpuinfo.SAPPHIRE_RAPIDS, "x86-64-v4+vnni+bf16+fp16+amx", 64, True),
     ],
 )
 def test_machine(text: str, name: str, vector_bytes: int, dot_product: bool) -> None:
@@ -86,6 +87,7 @@ LEVELS = (
     "x86-64-v4+vnni",
     "x86-64-v4+vnni+bf16",
     "x86-64-v4+vnni+bf16+amx",
+    "x86-64-v4+vnni+bf16+fp16+amx",
 )
 
 
@@ -94,6 +96,7 @@ def test_level_is_found_by_the_name_of_its_machine(name: str) -> None:
     machine = machine_of_level(name)
     assert machine.name == name
     assert machine.dot_product == ("vnni" in name)
+    assert machine.half_products == ("fp16" in name)
     # A processor with exactly these features has this machine.
     assert machine_for(Processor("any", features_of(machine), {})).name == name
 
@@ -106,6 +109,7 @@ def test_features_of_a_level_are_those_that_its_code_may_use() -> None:
     assert found[2] - found[1] == {"avxvnni"}
     assert found[5] - found[4] == {"avx512bf16"}
     assert found[6] - found[5] == detect.TILE_FEATURES
+    assert found[7] - found[6] == {"avx512fp16"}
     texts = (
         cpuinfo.NEHALEM,
         cpuinfo.ZEN_3,

@@ -40,6 +40,7 @@ def test_processors_without_the_instructions() -> None:
     assert "float16" in precision_details(X86_64_V3)["float16"].partition(";")[2]
     assert "no instruction" in precision_details(replace(X86_64_V3, half=False))["float16"]
     assert precision_details(X86_64_V3)["bfloat16"].startswith("float32")
+    assert precision_details(replace(X86_64_V4, half_products=True))["float16"].startswith("float16 products")
     assert precision_details(replace(X86_64_V4, bf16_dot=True))["bfloat16"].startswith(
         "bfloat16 products by AVX512-BF16"
     )

@@ -148,6 +148,12 @@ def _nothing_to_choose(settings: Settings, wanted: OpFilter) -> Iterator[Case]:
     return nothing_to_choose.cases()
 
 
+def _random(settings: Settings, wanted: OpFilter) -> Iterator[Case]:
+    from lite_conformance.cases import random_numbers
+
+    return random_numbers.cases()
+
+
 def _products(settings: Settings, wanted: OpFilter) -> Iterator[Case]:
     from lite_conformance.cases import products
 
@@ -192,6 +198,7 @@ _PARTS = (
     _Part(2, "cases", _broken_packages),
     _Part(2, "out-of-range", _out_of_range),
     _Part(2, "nothing-to-choose", _nothing_to_choose),
+    _Part(2, "random", _random),
     _Part(2, "precision", _products),
     _Part(2, "onnx", _node_data),
     _Part(3, "graph", _graphs),

@@ -291,12 +291,13 @@ def tables() -> Sequence[OpTable]:
 def main_dtypes(definition: OpDef) -> tuple[DType, ...]:
     """Return the element types that an operator's cases run in: the element types of its working type.
 
-    8-bit floats and 4-bit integers are tested by ONNX's own data: backends convert them or leave them to host.
+    8-bit floats and 4-bit integers are tested by ONNX's own data: backends convert them or leave them to host. Strings
+    run on host only.
     """
     working = definition.working_type
     found = definition.types[working] if working in definition.types else (DType.of(working),)
     # A plugin may declare its types as texts.
-    return tuple(dtype for dtype in map(DType.of, found) if not dtype.is_narrow)
+    return tuple(dtype for dtype in map(DType.of, found) if not dtype.is_narrow and dtype is not DType.STRING)
 
 
 def _attribute(attribute: Any, dtype: DType, random: np.random.Generator) -> Any:

@@ -220,6 +220,13 @@ def _lengths_and_counts() -> Iterator[_Misuse]:
             lambda wrong, shape: ((wrong < 0) | (wrong > 4)).reshape(1, 1, 3, 1),
         )  # fmt: skip
     yield _Misuse(
+        "lengths",
+        _op("ViterbiDecode", t(3, 4, 5), const(5, 5), None, None, values([4, 2, 1], "int64"), domain="lite"),
+        4,
+        _among([4, 2, 1], "int64", (5, -1, 4096, 2**31 - 1, 2**32 + 1, -(2**63))),
+        lambda wrong, shape: (wrong < 0) | (wrong > 4),
+    )
+    yield _Misuse(
         "condition",
         _op("Compress", _DATA, values([False] * 63 + [True] + [False] * 5, "bool"), axis=0),
         1,

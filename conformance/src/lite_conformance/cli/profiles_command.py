@@ -19,6 +19,7 @@ from lite_tools.commands import EXIT_CRASH, EXIT_FAILURE, EXIT_NOTHING, EXIT_OK,
 __all__ = ["command", "verdict"]
 
 _MOST_SHOWN = 20
+_LONG_SUMS = "precision[MatMul,k512,*"
 
 
 @click.command("profiles")
@@ -64,7 +65,8 @@ def command(
     weights4    products with constant weights of 4 bits
 
     A profile is green if no case fails. The column "rounded" counts the results that are right because the precision
-    allows rounding; it is 0 for a backend that computes in float32 although it may use fewer bits.
+    allows rounding; it is 0 for a backend that computes in float32 although it may use fewer bits. A backend whose sums
+    are float16 is judged by the precision level float16-sums, and its row says so.
     """  # noqa: D301 - \b tells click to keep the line breaks
     settings = Settings(backend, seed)
     if folder:
@@ -77,6 +79,8 @@ def command(
             own = part.settings(settings)
             if part.optional and not _offers(own):
                 continue
+            if part.otherwise and _adds_in_the_type(own):
+                own = replace(own, precision=part.otherwise)
             selection = replace(part.selection, shard=parse_shard(shard), sample=sample)
             with shown_progress(f"{backend}, {name}", quiet) as progress:
                 reports.append(run_suite(own, selection, jobs=jobs, timeout=timeout, progress=progress))
@@ -107,12 +111,20 @@ def _offers(settings: Settings) -> bool:
     return any(record.status.is_executed for record in report.records)
 
 
+def _adds_in_the_type(settings: Settings) -> bool:
+    """Return True if sums have the type of the settings' precision level: long sums tell."""
+    report = run_suite(settings, Selection(cases=(_LONG_SUMS,)))
+    return any(record.status is Status.FAILED for record in report.records)
+
+
 def _row(profile: Profile, report: Report) -> tuple[str, ...]:
-    counts = report.counts()
-    rounded = sum(is_rounded(record) for record in report.records)
-    bad = sum(record.status.is_bad for record in report.records)
+    counts, records = report.counts(), report.records
+    rounded = sum(is_rounded(record) for record in records)
+    bad = sum(record.status.is_bad for record in records)
     numbers = (counts[Status.PASSED], rounded, counts[Status.UNSUPPORTED], bad)
-    return (profile.name, profile.title, *(f"{number:,}" for number in numbers), verdict(report))
+    level = next((part.otherwise for part in profile.parts if part.otherwise in {r.precision for r in records}), "")
+    title = f"{profile.title} (level {level})" if level else profile.title
+    return (profile.name, title, *(f"{number:,}" for number in numbers), verdict(report))
 
 
 def _print_bad(report: Report) -> None:

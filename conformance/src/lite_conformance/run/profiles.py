@@ -1,7 +1,8 @@
 """Conformance profiles: the cases by which a backend is judged in one way of computing in fewer bits.
 
 A profile consists of parts: cases with a precision level. The profiles ``float16`` and ``bfloat16`` are all float32
-cases of operators, graphs and models at the level of that name. ``int8`` is everything that quantized models consist
+cases of operators, graphs and models at the level of that name; a backend whose sums are float16 is judged by the level
+``float16-sums`` instead. ``int8`` is everything that quantized models consist
 of, which has exact results; and the level ``int8``, for a backend that computes float32 models in int8 by itself.
 ``weights8`` and ``weights4`` are products whose constant weights have so many bits.
 """
@@ -35,11 +36,13 @@ class Part:
         precision: the name of the level.
         selection: the cases.
         optional: True if a backend need not offer the level.
+        otherwise: the name of the level of backends that the first one does not suit, because they add in the type.
     """
 
     precision: str
     selection: Selection
     optional: bool = False
+    otherwise: str = ""
 
     def settings(self, settings: Settings) -> Settings:
         """Return the settings of a run with the part's precision level."""
@@ -61,10 +64,10 @@ class Profile:
     parts: tuple[Part, ...]
 
 
-def _everything(precision: str, optional: bool = False) -> Iterator[Part]:
+def _everything(precision: str, optional: bool = False, otherwise: str = "") -> Iterator[Part]:
     """Yield the parts with all cases that a precision level applies to."""
-    yield Part(precision, Selection(parse_level("L2-L3"), dtypes=_IN_FLOAT32), optional)
-    yield Part(precision, Selection(parse_level("L4-L4")), optional)
+    yield Part(precision, Selection(parse_level("L2-L3"), dtypes=_IN_FLOAT32), optional, otherwise)
+    yield Part(precision, Selection(parse_level("L4-L4")), optional, otherwise)
 
 
 def _weights(bits: int) -> Part:
@@ -78,7 +81,11 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         for profile in (
             Profile("float32", "float32 models", tuple(_everything(FLOAT32.name))),
             Profile("bfloat16", "float32 models, computed in bfloat16", tuple(_everything("bfloat16"))),
-            Profile("float16", "float32 models, computed in float16", tuple(_everything("float16"))),
+            Profile(
+                "float16",
+                "float32 models, computed in float16",
+                tuple(_everything("float16", otherwise="float16-sums")),
+            ),
             Profile(
                 "int8",
                 "quantized models",

@@ -88,14 +88,10 @@ class GraphDecoder:
         if not any(outputs):
             raise ValueError(f"a node {data['op']!r} writes nothing, every node must have at least one output")
         return Node(
-            _text(data["op"]),
-            inputs,
-            outputs,
-            attributes,
-            domain=_text(data.get("domain", "")),
-            name=_text(data.get("name", "")),
+            _text(data["op"]), inputs, outputs, attributes,
+            domain=_text(data.get("domain", "")), name=_text(data.get("name", "")),
             origin=Origin(*map(_text, data["from"])) if "from" in data else None,
-        )
+        )  # fmt: skip
 
     def _attribute(self, kind: str, data: Any, nesting: int) -> Attribute:
         if kind == "ints":

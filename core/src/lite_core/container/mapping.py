@@ -20,8 +20,7 @@ from lite_core.container.layout import BLOCK, HEADER_SIZE, Header, Table, consta
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
 from lite_core.forking import new_lock
-from lite_core.ir import Array, DType, Nibbles, PanelLayout, TensorType, product
-from lite_core.memory import HostMemory
+from lite_core.ir import Array, DType, Nibbles, PanelLayout, TensorType, aligned_empty, product
 
 __all__ = ["MappedFile", "map_file", "stored_panels"]
 
@@ -115,7 +114,7 @@ class MappedFile(mmap.mmap):
 
     def _private_copy(self, section: Section) -> memoryview:
         if section.name not in self._private:
-            copy = HostMemory().aligned_bytes(section.size)
+            copy = aligned_empty((section.size,), np.uint8)
             copy[:] = np.frombuffer(self._view(section.offset, section.size), np.uint8)
             copy.flags.writeable = False
             # The first copy stays, also if two threads make one: what the seal was computed of is what is used.

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,7 @@ from lite_core.container.trust import code_digest, is_trusted
 from lite_core.container.types_decoder import LocalNames
 from lite_core.container.upgrades import upgrade
 from lite_core.errors import ModelFormatError
-from lite_core.ir import Array, Graph, PanelLayout, TensorType, evaluate_shape
-from lite_core.memory import HostMemory
+from lite_core.ir import Array, Graph, PanelLayout, TensorType, aligned_empty, evaluate_shape
 
 __all__ = ["ModelFile"]
 
@@ -230,8 +228,7 @@ class ModelFile:
             plain = next(array for (n, _), array in self._constants.items() if n == number)
             self._mapped.unpack([number])
             layout.check(plain.size)
-            memory = HostMemory().aligned_bytes(plain.itemsize * prod(layout.shape))
-            panels = memory.view(np.float32).reshape(layout.shape)
+            panels = aligned_empty(layout.shape, np.float32)
             layout.pack(plain, panels)
         panels.flags.writeable = False
         return panels.reshape(-1).view(np.uint8).data

@@ -14,6 +14,7 @@ from lite_core.ir.dims import (
     quotient,
 )
 from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value, format_graph
+from lite_core.ir.pages import aligned_empty, release_pages
 from lite_core.ir.panels import Nibbles, PanelLayout, SavedWeights
 from lite_core.ir.types import Array, DType, TensorType
 from lite_core.ir.verifier import verify_structure
@@ -33,6 +34,7 @@ __all__ = [
     "SymbolicDim",
     "TensorType",
     "Value",
+    "aligned_empty",
     "broadcast",
     "dim_from_data",
     "dim_to_data",
@@ -43,5 +45,6 @@ __all__ = [
     "never_negative",
     "product",
     "quotient",
+    "release_pages",
     "verify_structure",
 ]

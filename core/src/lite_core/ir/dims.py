@@ -257,7 +257,7 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 def quotient(a: Dim, b: Dim) -> Dim:
     """Return ``a // b`` for a ``b`` that is never 0; common factors cancel: ``3*n`` by ``n`` is 3."""
-    exact = _exact_quotient(a, b)
+    exact = None if isinstance(a, int) and isinstance(b, int) else _exact_quotient(a, b)
     return _divide(a, b) if exact is None else exact
 
 
@@ -319,7 +319,7 @@ def _is_dim(value: object) -> bool:
 
 def _plain(dim: Dim) -> Dim:
     """Convert NumPy's integers to ``int``."""
-    return dim if isinstance(dim, SymbolicDim) else int(dim)
+    return dim if isinstance(dim, (SymbolicDim, int)) else int(dim)
 
 
 def never_negative(dim: Dim) -> bool:

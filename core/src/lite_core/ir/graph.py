@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from lite_core.ir.attributes import PlainAttribute, format_attribute, format_constant
+from lite_core.ir.pages import aligned_empty, release_pages
 from lite_core.ir.types import Array, DType, TensorType
 
 __all__ = ["Attribute", "Graph", "Node", "Origin", "Value", "format_graph"]
@@ -223,8 +224,10 @@ class Graph:
         for graph in self.walk():
             for value, array in graph.constants.items():
                 if not (array.flags.aligned and array.flags.c_contiguous):
-                    graph.constants[value] = aligned = np.array(array, order="C")
+                    graph.constants[value] = aligned = aligned_empty(array.shape, array.dtype)
+                    np.copyto(aligned, array)
                     aligned.flags.writeable = False
+                    release_pages(array)
 
     def copy(self) -> Graph:
         """Return a copy with new values and nodes; constant arrays are shared."""

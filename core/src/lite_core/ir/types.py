@@ -42,26 +42,30 @@ class DType(str, Enum):
     FLOAT8E5M2FNUZ = "float8e5m2fnuz"
     INT4 = "int4"
     UINT4 = "uint4"
+    # Texts of any length: objects of Python, which only `host` computes with. Constants cannot have this type.
+    STRING = "string"
 
     # NOTE: a member equals its name and must therefore have its hash; Enum's hash differs, and is slow.
     __hash__ = str.__hash__
 
     @staticmethod
     def of(value: Any) -> DType:
-        """Return the DType of a NumPy dtype, an array, or a name. Raises ValueError for an unsupported type."""
+        """Return the DType of a NumPy dtype, an array of numbers, or a name. Raises ValueError for any other type."""
         if isinstance(value, DType):
             return value
         return _dtype_named(value) if isinstance(value, str) else _dtype_of(np.dtype(getattr(value, "dtype", value)))
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype. bfloat16 and the narrow types come from ml_dtypes; a 4-bit integer occupies one byte.
+        """The NumPy dtype: ``object`` for strings. bfloat16 and the narrow types come from ml_dtypes.
+
+        A 4-bit integer occupies one byte.
 
         Raises:
             LiteError: the type needs ml_dtypes, which is not installed.
         """
         if self is not DType.BFLOAT16 and not self.is_narrow:
-            return np.dtype(str(self.value))
+            return np.dtype(object if self is DType.STRING else self.value)
         try:
             import ml_dtypes  # an extra of lite-core, slow to import, and rarely needed
         except ImportError:
@@ -73,9 +77,7 @@ class DType(str, Enum):
     @cached_property
     def itemsize(self) -> int:
         """Bytes of one element in memory."""
-        if self.is_narrow:
-            return 1
-        return 2 if self is DType.BFLOAT16 else np.dtype(self.value).itemsize
+        return 1 if self.is_narrow else 2 if self is DType.BFLOAT16 else self.numpy.itemsize
 
     @property
     def is_floating(self) -> bool:
@@ -131,7 +133,7 @@ class TensorType:
     @staticmethod
     def of_array(array: Array) -> TensorType:
         """Return the type of an array, with all dimensions known."""
-        return TensorType(DType.of(array.dtype), tuple(array.shape))
+        return TensorType(DType.STRING if array.dtype.hasobject else DType.of(array.dtype), tuple(array.shape))
 
     @property
     def rank(self) -> int | None:

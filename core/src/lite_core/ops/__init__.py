@@ -57,8 +57,12 @@ _FAMILIES = (
     "detection",
     "lite_boxes",
     "lite_detection",
+    "lite_forest",
+    "lite_locality",
     "lite_priors",
     "lite_regions",
+    "lite_sequences",
+    "lite_statistics",
     "cumulative",
     "determinant",
     "scatter",
@@ -69,12 +73,18 @@ _FAMILIES = (
     "deformable_convolution",
     "padding",
     "recurrent",
+    "quantized_recurrent",
     "search",
     "window",
     "rms_normalization",
     "rotary",
     "attention",
     "cache_update",
+    "fourier",
+    "random_numbers",
+    "ngrams",
+    "strings",
+    "tensor_lists",
 )
 
 
@@ -85,10 +95,11 @@ left_out: dict[str, str] = {}
 def find(op_type: str, domain: str = "") -> OpDef | None:
     """Return the operator, or None if the opset does not have it.
 
-    Families are imported in order until one defines the operator, so rare families cost no import time.
+    Families are imported in order until one defines the operator, so rare families cost no import time. They define no
+    operators of other domains, which are those of plugins.
     """
     key = (domain, op_type)
-    for family in _FAMILIES:
+    for family in _FAMILIES if domain in ("", "lite") else ():
         if key in registry._registry:
             break
         import_module(f"lite_core.ops.{family}")

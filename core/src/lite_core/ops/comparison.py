@@ -9,7 +9,7 @@ import numpy as np
 
 from lite_core.ir import Dim, DType
 from lite_core.ops.dim_arithmetic import DimFunction, equal, less, propagate_elementwise
-from lite_core.ops.dtypes import ALL, NUMERIC
+from lite_core.ops.dtypes import MOVED, NUMERIC
 from lite_core.ops.inference import infer_broadcast, same_as_first
 from lite_core.ops.registry import op
 
@@ -38,7 +38,7 @@ def _not(known: bool | None) -> bool | None:
     return None if known is None else not known
 
 
-@_comparison("Equal", equal, ALL)
+@_comparison("Equal", equal, MOVED)
 def is_equal(a: Array, b: Array) -> Array:
     """``a == b``; NaN is not equal to anything."""
     return np.equal(a, b)
@@ -109,7 +109,7 @@ def _choose(condition: bool, x: Dim, y: Dim) -> Dim:
 @op(
     "Where",
     "condition: bool, X: T, Y: T -> output: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     infer=infer_broadcast,
     propagate=lambda inference: propagate_elementwise(where, _choose)(inference),
 )

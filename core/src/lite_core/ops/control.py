@@ -13,7 +13,7 @@ import numpy as np
 from lite_core.deadline import check_time
 from lite_core.errors import GraphError, RunTimeoutError
 from lite_core.ir import Dim, DType, Graph, SymbolicDim, TensorType, Value, fresh_dim
-from lite_core.ops.dtypes import ALL
+from lite_core.ops.dtypes import MOVED
 from lite_core.ops.inference import Inference, fail, normalize_axis
 from lite_core.ops.registry import op, optional, required
 
@@ -48,7 +48,7 @@ def _known_truth(inference: Inference, index: int) -> bool | None:
 
 def _check_one_element(inference: Inference, index: int, name: str) -> None:
     shape = inference.shape(index) if inference.has(index) else None
-    if shape is not None and (len(shape) > 1 or (isinstance(d := (*shape, 1)[0], int) and d != 1)):
+    if shape is not None and any(isinstance(d, int) and d != 1 for d in shape):
         raise fail(f"{name} must be one element, has shape [{', '.join(map(str, shape))}]")
 
 
@@ -102,7 +102,7 @@ def _infer_branches(inference: Inference, branches: Sequence[Graph]) -> list[lis
 @op(
     "If",
     "cond: bool -> outputs: V**",
-    types={"V": ALL},
+    types={"V": MOVED},
     attributes={"then_branch": required("graph"), "else_branch": required("graph")},
     infer=_infer_if,
 )
@@ -262,7 +262,7 @@ def _scalar(declared: Value, dtype: DType) -> TensorType:
 @op(
     "Loop",
     "M: int64?, cond: bool?, v_initial: V** -> v_final_and_scan_outputs: V**",
-    types={"V": ALL},
+    types={"V": MOVED},
     attributes={"body": required("graph")},
     infer=_infer_loop,
 )
@@ -380,7 +380,7 @@ def _scan_output(type: TensorType, axis: int, length: Dim) -> TensorType:
 @op(
     "Scan",
     "initial_state_and_scan_inputs: V** -> final_state_and_scan_outputs: V**",
-    types={"V": ALL},
+    types={"V": MOVED},
     attributes={
         "body": required("graph"),
         "num_scan_inputs": required("int"),

@@ -67,13 +67,14 @@ def _sample(images: Array, positions: Sequence[Array]) -> Array:
     for corner in product((0, 1), repeat=len(sizes)):
         index = np.zeros(positions[0].shape, dtype=np.int64)
         weight = np.ones(positions[0].shape, dtype=images.dtype)
+        inside = np.ones(positions[0].shape, dtype=bool)
         for size, position, low, upper in zip(sizes, positions, lower, corner):
             neighbour = low + upper
-            weight = weight * np.where(
-                (neighbour >= 0) & (neighbour < size), 1 - np.abs(position - neighbour), np.zeros_like(position)
-            )
+            inside &= (neighbour >= 0) & (neighbour < size)
+            weight = weight * np.where(inside, 1 - np.abs(position - neighbour), np.zeros_like(position))
             index = index * size + np.clip(np.nan_to_num(neighbour), 0, size - 1).astype(np.int64)
         elements = np.take_along_axis(flat, index.reshape(shape), axis=3)
+        elements = np.where(inside.reshape(shape), elements, np.zeros_like(elements))  # not 0 * infinity
         result += elements * weight.reshape(shape)
     return result
 

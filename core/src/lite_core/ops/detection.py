@@ -70,18 +70,15 @@ def _interpolation(start: float, bin_size: float, bins: int, samples: int, size:
 
 
 def _roi_average(image: Array, y: tuple[Array, Array, Array], x: tuple[Array, Array, Array]) -> Array:
-    """Return the mean of the samples of each bin; bilinear interpolation is one matrix product per axis."""
-
-    def matrix(size: int, low: Array, high: Array, weights: Array) -> Array:
-        result = np.zeros((low.shape[0], size))
-        rows = np.arange(low.shape[0])[:, None]
-        np.add.at(result, (rows, low), weights[0])
-        np.add.at(result, (rows, high), weights[1])
-        mean: Array = result / max(low.shape[1], 1)
-        return mean
-
-    vertical, horizontal = matrix(image.shape[1], *y), matrix(image.shape[2], *x)
-    pooled: Array = vertical @ image @ horizontal.T
+    """Return the mean of the samples of each bin: first interpolated between rows, then between columns."""
+    if not y[0].size or not x[0].size:
+        return np.zeros((len(image), y[0].shape[0], x[0].shape[0]))
+    first = x[0].min()
+    used = image[:, :, first : x[1].max() + 1]
+    low, high, (lower, upper) = y[0], y[1], y[2][..., None]
+    rows = (used[:, low] * lower + used[:, high] * upper).mean(axis=2)
+    low, high, (lower, upper) = x[0] - first, x[1] - first, x[2]
+    pooled: Array = (rows[..., low] * lower + rows[..., high] * upper).mean(axis=3)
     return pooled
 
 

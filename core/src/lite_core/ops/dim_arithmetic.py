@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Dim, maximum, never_negative
+from lite_core.ir import Dim, DType, maximum, never_negative
 from lite_core.ops.inference import Inference
 
 Array = np.ndarray[Any, Any]
@@ -36,8 +36,8 @@ def propagate_elementwise(
         values = [inference.value(i) for i in range(len(inference.types))]
         if any(v is None and t is not None for v, t in zip(values, inference.types)):
             return None
-        if any(t is not None and t.dtype.is_half for t in inference.types):
-            return None  # references need half types as float32, and shapes are not computed in half types
+        if any(t is not None and (t.dtype.is_half or t.dtype is DType.STRING) for t in inference.types):
+            return None  # references need half types as float32; shapes are computed in neither
         if any(v is not None and v.dtype == object for v in values):
             return None if on_dims is None else map_dims(on_dims, values, **inference.attributes)
         with np.errstate(all="ignore"):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Shape
-from lite_core.ops.dtypes import ALL, INDICES
+from lite_core.ops.dtypes import INDICES, MOVED
 from lite_core.ops.inference import Inference, fail, normalize_axis, unknown_shape
 from lite_core.ops.registry import op
 from lite_core.ops.shape_checks import differ, format_shape
@@ -43,7 +43,7 @@ def _propagate_gather(inference: Inference) -> Array | None:
 @op(
     "Gather",
     "data: T, indices: I -> output: T",
-    types={"T": ALL, "I": INDICES},
+    types={"T": MOVED, "I": INDICES},
     attributes={"axis": 0},
     infer=_infer_gather,
     propagate=_propagate_gather,
@@ -86,7 +86,7 @@ def elementwise_index(shape: tuple[int, ...], indices: Array, axis: int) -> tupl
 @op(
     "GatherElements",
     "data: T, indices: I -> output: T",
-    types={"T": ALL, "I": INDICES},
+    types={"T": MOVED, "I": INDICES},
     attributes={"axis": 0},
     infer=_infer_gather_elements,
 )
@@ -142,7 +142,7 @@ def nd_index(shape: tuple[int, ...], indices: Array, batch_dims: int = 0) -> tup
 @op(
     "GatherND",
     "data: T, indices: int64 -> output: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     attributes={"batch_dims": 0},
     infer=_infer_gather_nd,
 )

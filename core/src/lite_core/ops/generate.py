@@ -69,7 +69,7 @@ def _propagate_range(inference: Inference) -> Array | None:
         return None
     start, _, delta = known
     length = _range_length(*known)
-    if not isinstance(length, int):
+    if type(length) is not int:
         return None
     elements = [start + i * delta for i in range(length)]
     return np.array(elements, dtype=object if isinstance(start, SymbolicDim) else np.int64)
@@ -116,7 +116,10 @@ def _infer_constant_of_shape(inference: Inference) -> list[TensorType]:
 
 def _propagate_constant_of_shape(inference: Inference) -> Array | None:
     dims = inference.ints(0)
-    return None if dims is None else constant_of_shape(np.array(dims, dtype=np.int64), **inference.attributes)
+    if dims is None or not all(type(dim) is int for dim in dims):
+        return None
+    filled: Array = constant_of_shape(np.array(dims, dtype=np.int64), **inference.attributes)
+    return filled
 
 
 @op(

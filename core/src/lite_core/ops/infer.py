@@ -101,6 +101,8 @@ class GraphInference:
         self._known = None if outer else known
         self._branches_may_not_fit: bool = outer._branches_may_not_fit if outer else branches_may_not_fit
         self._values: dict[Value, Array] = {}
+        # Constants that are too large for shape arithmetic.
+        self._data: dict[Value, Array] = {}
         self._types: dict[Value, TensorType] = {}
 
     def type_of(self, value: Value) -> TensorType:
@@ -115,13 +117,18 @@ class GraphInference:
         found = self._values.get(value)
         return self._outer.value_of(value) if found is None and self._outer else found
 
+    def elements_of(self, value: Value) -> Array | None:
+        """Return the elements of a constant of any size, or the known elements of another value."""
+        found = self._data.get(value, self._values.get(value))
+        return self._outer.elements_of(value) if found is None and self._outer else found
+
     def set_type(self, value: Value, type: TensorType) -> None:
         self._types[value] = type
 
     def set_value(self, value: Value, elements: Array) -> None:
         """Set the known elements of a value (a constant, or an input fixed by the caller)."""
-        if elements.size <= _MAX_KNOWN_ELEMENTS:
-            self._values[value] = elements
+        known = self._values if elements.size <= _MAX_KNOWN_ELEMENTS else self._data
+        known[value] = elements
 
     def add_constants(self, graph: Graph) -> None:
         for value, array in graph.constants.items():
@@ -182,7 +189,11 @@ class GraphInference:
         """Return the elements of the first output if they are known and few, else None."""
         # The product of symbolic dimensions is slow, so the size is computed only if all dimensions are numbers.
         size = type.size if definition.propagate is not None and type.is_static else None
-        if definition.propagate is None or not isinstance(size, int) or size > _MAX_KNOWN_ELEMENTS:
+        if definition.propagate is None or not isinstance(size, int):
+            return None
+        if not _is_number(size) and not any(value is not None for value in inference.values):
+            return None  # it only passes for a number: whoever compares it decides something
+        if size > _MAX_KNOWN_ELEMENTS:
             return None
         try:
             elements = definition.propagate(inference)
@@ -278,8 +289,13 @@ def bind_symbols(declared: Iterable[Value], shapes: Mapping[str, Sequence[int]])
     return bindings
 
 
+def _is_number(element: object) -> bool:
+    """Return True for a number itself; a symbol, or a number that only passes for one, stays in an object array."""
+    return issubclass(type(element), (int, float, np.generic))
+
+
 def _concrete_if_possible(elements: Array, type: TensorType) -> Array:
     """Convert elements to the tensor's element type if none of them is symbolic."""
-    if elements.dtype == object and not any(isinstance(e, SymbolicDim) for e in elements.reshape(-1).tolist()):
+    if elements.dtype == object and all(map(_is_number, elements.reshape(-1).tolist())):
         return elements.astype(type.dtype.numpy)
     return elements

@@ -88,7 +88,7 @@ class Inference:
         value = self.value(index)
         if value is None:
             return None
-        return tuple(v if isinstance(v, SymbolicDim) else int(v) for v in value.reshape(-1).tolist())
+        return tuple(v if isinstance(v, (SymbolicDim, int)) else int(v) for v in value.reshape(-1).tolist())
 
     def ints(self, index: int) -> tuple[int, ...] | None:
         """Return the elements like :meth:`dims`, but None unless all of them are numbers."""

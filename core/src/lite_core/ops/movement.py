@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, Shape, fresh_dim
-from lite_core.ops.dtypes import ALL
+from lite_core.ops.dtypes import ALL, MOVED
 from lite_core.ops.inference import (
     Inference,
     fail,
@@ -33,7 +33,8 @@ def _infer_concat(inference: Inference) -> list[Shape | None]:
     result = list(known[0])
     axis = normalize_axis(inference.attributes["axis"], len(result))
     for shape in known[1:]:
-        check_rank(shape, len(result), f"each input of Concat (the first is {format_shape(known[0])})")
+        if len(shape) != len(result):
+            check_rank(shape, len(result), f"each input of Concat (the first is {format_shape(known[0])})")
         for number, dim in enumerate(shape):
             if number == axis:
                 result[number] = result[number] + dim
@@ -52,7 +53,7 @@ def _infer_concat(inference: Inference) -> list[Shape | None]:
 @op(
     "Concat",
     "inputs: T* -> concat_result: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     attributes={"axis": required("int")},
     infer=_infer_concat,
     propagate=lambda inference: propagate_reference(concat)(inference),
@@ -110,7 +111,7 @@ def _propagate_split(inference: Inference) -> Array | None:
 @op(
     "Split",
     "input: T, split: int64? -> outputs: T*",
-    types={"T": ALL},
+    types={"T": MOVED},
     attributes={"axis": 0, "num_outputs": optional("int")},
     infer=_infer_split,
     propagate=_propagate_split,
@@ -149,7 +150,7 @@ def _propagate_tile(inference: Inference) -> Array | None:
 @op(
     "Tile",
     "input: T, repeats: int64 -> output: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     infer=_infer_tile,
     propagate=_propagate_tile,
 )

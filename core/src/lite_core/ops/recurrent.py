@@ -17,9 +17,14 @@ from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import AttributeSpec, choice, op, optional
 
+__all__ = ["LSTM_ACTIVATIONS", "activations_of", "attributes_of_layer", "expect", "lstm_steps", "run_sequences"]
+
 Array = np.ndarray[Any, Any]
 Activation = Callable[[Array], Array]
 
+
+#: The default activations of an LSTM: of its gates, of the new cell, and of the cell in the state.
+LSTM_ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")
 
 # **** activation functions named by attributes ****
 
@@ -46,7 +51,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Array, float, float], Array], float | No
 }
 
 
-def _activations(attributes: dict[str, Any], defaults: Sequence[str], directions: int) -> list[Activation]:
+def activations_of(attributes: dict[str, Any], defaults: Sequence[str], directions: int) -> list[Activation]:
     """Return the activation functions of all directions; each that takes alpha or beta gets the next number listed.
 
     Raises:
@@ -80,7 +85,8 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float], clip
 # **** the common driver ****
 
 
-def _attributes(**own: Any) -> dict[str, AttributeSpec | int]:
+def attributes_of_layer(**own: Any) -> dict[str, AttributeSpec | int]:
+    """Return the attributes that all recurrent operators have, and an operator's own ones."""
     return {
         "activation_alpha": optional("floats"),
         "activation_beta": optional("floats"),
@@ -101,21 +107,21 @@ def _infer(
     def infer(inference: Inference) -> list[Shape]:
         attributes = inference.attributes
         directions = 2 if attributes["direction"] == "bidirectional" else 1
-        _activations(dict(attributes), defaults, directions)
+        activations_of(dict(attributes), defaults, directions)
         if attributes["layout"] not in (0, 1):
             raise fail(f"layout must be 0 (steps first) or 1 (batch first), is {attributes['layout']}")
         steps, batch, size = _sizes(inference)
         hidden = _hidden(inference)
-        _expect(inference, 1, "W", (directions, gates * hidden, size))
-        _expect(inference, 2, "R", (directions, gates * hidden, hidden))
-        _expect(inference, 3, "B", (directions, 2 * gates * hidden))
-        _expect(inference, 4, "sequence_lens", (batch,))
+        expect(inference, 1, "W", (directions, gates * hidden, size))
+        expect(inference, 2, "R", (directions, gates * hidden, hidden))
+        expect(inference, 3, "B", (directions, 2 * gates * hidden))
+        expect(inference, 4, "sequence_lens", (batch,))
         batch_first = attributes["layout"] == 1
         state = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
         for number, name in enumerate(("initial_h", "initial_c")[:states]):
-            _expect(inference, 5 + number, name, state)
+            expect(inference, 5 + number, name, state)
         if peepholes is not None:
-            _expect(inference, peepholes, "P", (directions, 3 * hidden))
+            expect(inference, peepholes, "P", (directions, 3 * hidden))
         whole = (batch, steps, directions, hidden) if batch_first else (steps, directions, batch, hidden)
         return [whole, *[state] * states]
 
@@ -142,7 +148,7 @@ def _hidden(inference: Inference) -> Dim:
     return recurrent[2]
 
 
-def _expect(inference: Inference, index: int, name: str, wanted: Shape) -> None:
+def expect(inference: Inference, index: int, name: str, wanted: Shape) -> None:
     """Raise GraphError if an input's shape contradicts the shape that follows from the other inputs."""
     shape = inference.shape(index) if inference.has(index) else None
     if shape is None:
@@ -157,16 +163,16 @@ def _listed(shape: Shape) -> str:
 
 
 # One step of one direction: computes the new states from the projected input [B, G*H] and the states [B, H].
-_Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
+Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
 
 
-def _run_sequences(
+def run_sequences(
     x: Array,
-    w: Array,
+    w: Array | None,
     input_bias: Array,
     sequence_lens: Array | None,
     initial: Sequence[Array | None],
-    steps: Sequence[_Step],
+    steps: Sequence[Step],
     hidden: int,
     *,
     direction: str,
@@ -176,7 +182,7 @@ def _run_sequences(
 
     Args:
         x: [T, B, I], or [B, T, I] for ``layout`` 1.
-        w: [D, G*H, I]; all steps are projected by one matrix product.
+        w: [D, G*H, I]; all steps are projected by one matrix product. None if ``x`` is projected, [T, B, D*G*H].
         input_bias: [D, G*H].
         sequence_lens: [B] or None; later steps have outputs of 0 and leave the states unchanged.
         initial: [D, B, H] ([B, D, H] for ``layout`` 1) for each state; zeros when None.
@@ -201,7 +207,8 @@ def _run_sequences(
     whole = np.zeros((length, len(steps), batch, hidden), x.dtype)
     finals = [np.zeros((len(steps), batch, hidden), x.dtype) for _ in initial]
     for d, step in enumerate(steps):
-        projected = x @ w[d].T + input_bias[d]
+        width = input_bias.shape[1]
+        projected = (x[..., d * width : (d + 1) * width] if w is None else x @ w[d].T) + input_bias[d]
         state = tuple(np.zeros((batch, hidden), x.dtype) if s is None else s[d] for s in initial)
         backwards = direction == "reverse" or d == 1
         for t in reversed(range(length)) if backwards else range(length):
@@ -234,8 +241,8 @@ def _split_bias(bias: Array | None, directions: int, width: int, dtype: Any) -> 
     "LSTM",
     "X: T, W: T, R: T, B: T?, sequence_lens: int32?, initial_h: T?, initial_c: T?, P: T? -> Y: T?, Y_h: T?, Y_c: T?",
     types={"T": FLOATS},
-    attributes=_attributes(input_forget=0),
-    infer=_infer(4, 2, ("Sigmoid", "Tanh", "Tanh"), peepholes=7),
+    attributes=attributes_of_layer(input_forget=0),
+    infer=_infer(4, 2, LSTM_ACTIVATIONS, peepholes=7),
 )
 def lstm(
     x: Array,
@@ -260,10 +267,33 @@ def lstm(
     a zero in their place would turn an infinite cell into NaN.
     """
     directions, _, hidden = r.shape
-    functions = _activations(attributes, ("Sigmoid", "Tanh", "Tanh"), directions)
     input_bias, recurrent_bias = _split_bias(b, directions, 4 * hidden, x.dtype)
+    steps = lstm_steps(lambda d, h: h @ r[d].T, p, input_forget, directions, attributes)
+    return run_sequences(
+        x, w, input_bias + recurrent_bias, sequence_lens, (initial_h, initial_c), steps, hidden, direction=direction,
+        layout=layout,
+    )  # fmt: skip
 
-    def step_of(d: int) -> _Step:
+
+def lstm_steps(
+    product: Callable[[int, Array], Array],
+    p: Array | None,
+    input_forget: int,
+    directions: int,
+    attributes: dict[str, Any],
+) -> list[Step]:
+    """Return the arithmetic of one step of an LSTM for each direction.
+
+    Args:
+        product: the product of a direction's recurrent weights and the state [B, H].
+        p: the peepholes or None.
+        input_forget: see :func:`lstm`.
+        directions: their number.
+        attributes: those of the activations.
+    """
+    functions = activations_of(attributes, LSTM_ACTIVATIONS, directions)
+
+    def step_of(d: int) -> Step:
         gate, candidate, output = functions[3 * d : 3 * d + 3]
         p_input, p_output, p_forget = (None, None, None) if p is None else np.split(p[d], 3)
 
@@ -272,7 +302,7 @@ def lstm(
 
         def step(projected: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
             h, c = state
-            i, o, f, g = np.split(projected + h @ r[d].T, 4, axis=-1)
+            i, o, f, g = np.split(projected + product(d, h), 4, axis=-1)
             i = gate(peep(i, p_input, c))
             f = 1 - i if input_forget else gate(peep(f, p_forget, c))
             c = f * c + i * candidate(g)
@@ -280,17 +310,14 @@ def lstm(
 
         return step
 
-    return _run_sequences(
-        x, w, input_bias + recurrent_bias, sequence_lens, (initial_h, initial_c),
-        [step_of(d) for d in range(directions)], hidden, direction=direction, layout=layout,
-    )  # fmt: skip
+    return [step_of(d) for d in range(directions)]
 
 
 @op(
     "GRU",
     "X: T, W: T, R: T, B: T?, sequence_lens: int32?, initial_h: T? -> Y: T?, Y_h: T?",
     types={"T": FLOATS},
-    attributes=_attributes(linear_before_reset=0),
+    attributes=attributes_of_layer(linear_before_reset=0),
     infer=_infer(3, 1, ("Sigmoid", "Tanh")),
 )
 def gru(
@@ -312,10 +339,10 @@ def gru(
     ``n = g(x Wh' + r (h Rh' + Rb) + Wb)``.
     """
     directions, _, hidden = r.shape
-    functions = _activations(attributes, ("Sigmoid", "Tanh"), directions)
+    functions = activations_of(attributes, ("Sigmoid", "Tanh"), directions)
     input_bias, recurrent_bias = _split_bias(b, directions, 3 * hidden, x.dtype)
 
-    def step_of(d: int) -> _Step:
+    def step_of(d: int) -> Step:
         gate, candidate = functions[2 * d : 2 * d + 2]
         r_gates, r_hidden = r[d, : 2 * hidden].T, r[d, 2 * hidden :].T
         b_gates, b_hidden = recurrent_bias[d, : 2 * hidden], recurrent_bias[d, 2 * hidden :]
@@ -332,7 +359,7 @@ def gru(
 
         return step
 
-    return _run_sequences(
+    return run_sequences(
         x, w, input_bias, sequence_lens, (initial_h,),
         [step_of(d) for d in range(directions)], hidden, direction=direction, layout=layout,
     )  # fmt: skip
@@ -342,7 +369,7 @@ def gru(
     "RNN",
     "X: T, W: T, R: T, B: T?, sequence_lens: int32?, initial_h: T? -> Y: T?, Y_h: T?",
     types={"T": FLOATS},
-    attributes=_attributes(),
+    attributes=attributes_of_layer(),
     infer=_infer(1, 1, ("Tanh",)),
 )
 def rnn(
@@ -359,16 +386,16 @@ def rnn(
 ) -> tuple[Array, ...]:
     """A plain recurrent layer: ``H = f(x W' + h R' + Wb + Rb)``."""
     directions, _, hidden = r.shape
-    functions = _activations(attributes, ("Tanh",), directions)
+    functions = activations_of(attributes, ("Tanh",), directions)
     input_bias, recurrent_bias = _split_bias(b, directions, hidden, x.dtype)
 
-    def step_of(d: int) -> _Step:
+    def step_of(d: int) -> Step:
         def step(projected: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
             return (functions[d](projected + state[0] @ r[d].T),)
 
         return step
 
-    return _run_sequences(
+    return run_sequences(
         x, w, input_bias + recurrent_bias, sequence_lens, (initial_h,),
         [step_of(d) for d in range(directions)], hidden, direction=direction, layout=layout,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Shape
-from lite_core.ops.dtypes import ALL, INDICES
+from lite_core.ops.dtypes import INDICES, MOVED
 from lite_core.ops.gather import (
     check_elementwise_indices,
     check_index_depth,
@@ -58,7 +58,7 @@ def _check_updates(updates: Shape, wanted: Shape) -> None:
 @op(
     "ScatterElements",
     "data: T, indices: I, updates: T -> output: T",
-    types={"T": ALL, "I": INDICES},
+    types={"T": MOVED, "I": INDICES},
     attributes={"axis": 0, "reduction": choice("none", "add", "mul", "max", "min")},
     infer=_infer_scatter_elements,
 )
@@ -85,7 +85,7 @@ def _infer_scatter_nd(inference: Inference) -> list[Shape | None]:
 @op(
     "ScatterND",
     "data: T, indices: int64, updates: T -> output: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     attributes={"reduction": choice("none", "add", "mul", "max", "min")},
     infer=_infer_scatter_nd,
 )

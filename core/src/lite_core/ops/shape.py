@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, product, quotient
-from lite_core.ops.dtypes import ALL, FLOATS, NARROW
+from lite_core.ops.dtypes import FLOATS, MOVED, NARROW
 from lite_core.ops.inference import (
     Inference,
     broadcast_shapes,
@@ -19,6 +19,7 @@ from lite_core.ops.inference import (
     unknown_shape,
 )
 from lite_core.ops.narrow_types import to_narrow
+from lite_core.ops.number_texts import as_texts, from_texts
 from lite_core.ops.registry import op, optional, required
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +32,7 @@ def _identity(x: Array) -> Array:
 @op(
     "Identity",
     "input: T -> output: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     infer=same_as_first,
     propagate=propagate_reference(_identity),
 )
@@ -68,14 +69,14 @@ def _propagate_shape(inference: Inference) -> Array | None:
 
 
 def _dims_array(dims: Sequence[Dim]) -> Array:
-    symbolic = any(isinstance(d, SymbolicDim) for d in dims)
-    return np.array(list(dims), dtype=object if symbolic else np.int64)
+    is_plain = all(issubclass(type(d), (int, np.integer)) for d in dims)
+    return np.array(list(dims), dtype=np.int64 if is_plain else object)
 
 
 @op(
     "Shape",
     "data: T -> shape: int64",
-    types={"T": ALL},
+    types={"T": MOVED},
     attributes={"start": 0, "end": optional("int")},
     infer=_infer_shape,
     propagate=_propagate_shape,
@@ -94,7 +95,7 @@ def _propagate_size(inference: Inference) -> Array | None:
 @op(
     "Size",
     "data: T -> size: int64",
-    types={"T": ALL},
+    types={"T": MOVED},
     infer=lambda inference: [()],
     propagate=_propagate_size,
 )
@@ -163,7 +164,7 @@ def _propagate_reshape(inference: Inference) -> Array | None:
 @op(
     "Reshape",
     "data: T, shape: int64 -> reshaped: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     attributes={"allowzero": 0},
     infer=_infer_reshape,
     propagate=_propagate_reshape,
@@ -186,7 +187,7 @@ def _infer_flatten(inference: Inference) -> list[Shape]:
     return [(product(old[:axis]), product(old[axis:]))]
 
 
-@op("Flatten", "input: T -> output: T", types={"T": ALL}, attributes={"axis": 1}, infer=_infer_flatten)
+@op("Flatten", "input: T -> output: T", types={"T": MOVED}, attributes={"axis": 1}, infer=_infer_flatten)
 def flatten(x: Array, *, axis: int) -> Array:
     """``data`` as a matrix: dimensions before ``axis`` become the rows, the others the columns."""
     axis = axis if axis == x.ndim else axis % max(x.ndim, 1)
@@ -217,7 +218,7 @@ def _infer_squeeze(inference: Inference) -> list[Shape | None]:
 @op(
     "Squeeze",
     "data: T, axes: int64? -> squeezed: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     infer=_infer_squeeze,
     propagate=lambda inference: propagate_reference(squeeze)(inference),
 )
@@ -244,7 +245,7 @@ def _infer_unsqueeze(inference: Inference) -> list[Shape | None]:
 @op(
     "Unsqueeze",
     "data: T, axes: int64 -> expanded: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     infer=_infer_unsqueeze,
     propagate=lambda inference: propagate_reference(unsqueeze)(inference),
 )
@@ -270,7 +271,7 @@ def _infer_transpose(inference: Inference) -> list[Shape | None]:
 @op(
     "Transpose",
     "data: T -> transposed: T",
-    types={"T": ALL},
+    types={"T": MOVED},
     attributes={"perm": optional("ints")},
     infer=_infer_transpose,
     propagate=lambda inference: propagate_reference(transpose)(inference),
@@ -290,7 +291,7 @@ def _infer_expand(inference: Inference) -> list[Shape | None]:
     return [None]
 
 
-@op("Expand", "input: T, shape: int64 -> output: T", types={"T": ALL}, infer=_infer_expand)
+@op("Expand", "input: T, shape: int64 -> output: T", types={"T": MOVED}, infer=_infer_expand)
 def expand(x: Array, shape: Array) -> Array:
     """``x`` broadcast against a tensor of the given shape (both ways: a 1 in ``shape`` keeps the size of ``x``)."""
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
@@ -305,7 +306,7 @@ def _infer_cast(inference: Inference) -> list[TensorType]:
 
 def _propagate_cast(inference: Inference) -> Array | None:
     value, to = inference.value(0), inference.attributes["to"]
-    if value is None:
+    if value is None or DType.STRING in (to, inference.dtype(0)):
         return None
     if value.dtype != object:
         return cast_array(value, to, bool(inference.attributes["saturate"]))
@@ -315,8 +316,12 @@ def _propagate_cast(inference: Inference) -> Array | None:
 def cast_array(x: Array, to: DType, saturate: bool = True) -> Array:
     """Convert elements to ``to``: to bool is ``x != 0``, float to integer truncates towards zero.
 
-    For narrow types see :func:`to_narrow`.
+    For narrow types see :func:`to_narrow`, for strings :mod:`lite_core.ops.number_texts`.
     """
+    if to is DType.STRING:
+        return as_texts(x)
+    if x.dtype == object:
+        return from_texts(x, to)
     if to.is_narrow:
         return to_narrow(x, to, saturate)
     if DType.of(x.dtype).is_narrow:
@@ -336,7 +341,7 @@ def cast_array(x: Array, to: DType, saturate: bool = True) -> Array:
 @op(
     "Cast",
     "input: T1 -> output: T2",
-    types={"T1": ALL + NARROW, "T2": ALL + NARROW},
+    types={"T1": MOVED + NARROW, "T2": MOVED + NARROW},
     attributes={"to": required("dtype"), "saturate": 1},
     infer=_infer_cast,
     propagate=_propagate_cast,
@@ -349,13 +354,13 @@ def cast(x: Array, *, to: DType, saturate: int) -> Array:
 @op(
     "CastLike",
     "input: T1, target_type: T2 -> output: T2",
-    types={"T1": ALL + NARROW, "T2": ALL + NARROW},
+    types={"T1": MOVED + NARROW, "T2": MOVED + NARROW},
     attributes={"saturate": 1},
     infer=lambda inference: [inference.type(0).with_dtype(inference.dtype(1))],
 )
 def cast_like(x: Array, target: Array, *, saturate: int) -> Array:
     """Elements converted to the element type of the second input."""
-    return cast_array(x, DType.of(target.dtype), bool(saturate))
+    return cast_array(x, TensorType.of_array(target).dtype, bool(saturate))
 
 
 @op(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, Shape, fresh_dim, maximum
-from lite_core.ops.dtypes import ALL, INDICES
+from lite_core.ops.dtypes import ALL, INDICES, MOVED
 from lite_core.ops.inference import Inference, fail, normalize_axis, unknown_shape
 from lite_core.ops.registry import op, optional
 from lite_core.ops.shape_checks import format_shape
@@ -133,7 +133,7 @@ def _propagate_slice(inference: Inference) -> Array | None:
 @op(
     "Slice",
     "data: T, starts: I, ends: I, axes: I?, steps: I? -> output: T",
-    types={"T": ALL, "I": INDICES},
+    types={"T": MOVED, "I": INDICES},
     infer=_infer_slice,
     propagate=_propagate_slice,
 )

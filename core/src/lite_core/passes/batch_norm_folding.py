@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_core import ops
-from lite_core.ir import Array, Node, Value
+from lite_core.ir import Array, Node, Value, aligned_empty, release_pages
 from lite_core.passes.rewriting import Scope, ScopePass
 
 __all__ = ["BatchNormFolding"]
@@ -146,6 +146,7 @@ def _fold(scope: Scope, node: Node, data: Value) -> bool:
     inputs = [first, producer.inputs[1]]
     if affine.scales:
         inputs[1] = _new_constant(scope, producer.inputs[1], "folded", new_weights)
+        release_pages(weights)
     if new_bias is not None:
         inputs.append(_new_constant(scope, bias_value or producer.inputs[1], "bias", new_bias))
     kept = dict(producer.attributes)
@@ -182,8 +183,7 @@ def _product(weights: Array, scale: Array) -> Array:
     is_ordinary = (magnitude == 0) | ((magnitude > _LEAST_ORDINARY) & (magnitude < _GREATEST_ORDINARY))
     if weights.dtype == np.float32 and is_ordinary.all():
         with np.errstate(all="ignore"):  # overflow is checked afterwards, see _is_finite
-            product: Array = weights * scale.astype(np.float32)
-        return product
+            return np.multiply(weights, scale.astype(np.float32), out=aligned_empty(weights.shape, np.float32))
     return _rounded(weights.astype(np.float64) * scale, weights.dtype)
 
 

@@ -15,7 +15,8 @@ from lite_core.passes.rewriting import IMPURE_OPS, Scope
 __all__ = ["CommonSubexpression"]
 
 _COMMUTATIVE = frozenset({"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Mul", "Or", "Xor"})
-_SAMPLED_ELEMENTS = 64
+# Few: each may lie in another page, which would be read from the model's file.
+_SAMPLED_ELEMENTS = 8
 
 
 class CommonSubexpression:

@@ -30,7 +30,7 @@ class ConstantFolding(ScopePass):
 
     Rules:
         1. A pure node whose inputs are all constants (of this graph or an enclosing one) is evaluated; its outputs
-           become constants.
+           become constants, unless they are strings.
         2. Shape and Size of a tensor whose sizes are all known become constants.
         3. A result larger than ``size_limit`` bytes and larger than twice the node's constants is not folded (Expand,
            Tile and ConstantOfShape would inflate the file). All results together are limited to 64 MiB plus eight
@@ -79,7 +79,7 @@ class ConstantFolding(ScopePass):
             logger.debug("constant folding leaves a node that fails: %s", error)
             return None
         size = sum(a.nbytes for a in results)
-        if size > limit:
+        if size > limit or any(a.dtype.hasobject for a in results):
             return None
         self._bytes_left -= size
         return results

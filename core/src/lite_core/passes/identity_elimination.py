@@ -116,7 +116,7 @@ def _without_neutral(scope: Scope, node: Node, output: Value, type_of: Callable[
         array = scope.constant(dropped)
         if kept is None or array is None or scope.constant(kept) is not None:
             continue
-        neutral = array.size > 0 and bool((array == _NEUTRAL[node.op]).all())
+        neutral = array.size > 0 and array.flat[0] == _NEUTRAL[node.op] and bool((array == _NEUTRAL[node.op]).all())
         # NOTE: a scalar never widens the shape; a constant with dimensions may add some to the result.
         if neutral and (array.ndim == 0 or _equal_shapes(type_of(kept), type_of(output))):
             return kept

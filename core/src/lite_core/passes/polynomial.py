@@ -132,12 +132,7 @@ def _source_candidates(scope: Scope, argument: Value) -> Iterator[Value]:
 
 
 def match_polynomial(
-    scope: Scope,
-    atom_nodes: tuple[Node, ...],
-    argument: Value | None,
-    accepts: Accepts,
-    *,
-    farthest: bool = False,
+    scope: Scope, atom_nodes: tuple[Node, ...], argument: Value | None, accepts: Accepts, *, farthest: bool = False
 ) -> Match | None:
     """Find arithmetic on ``x`` and an atom that computes a pattern and whose intermediate values have no other users.
 

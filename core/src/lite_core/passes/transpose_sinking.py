@@ -12,16 +12,14 @@ from lite_core.passes.rewriting import Scope
 __all__ = ["sink_transposes", "transpose_order"]
 
 # Element-wise operators: every input is broadcast against the others, except that Clip's limits are single numbers.
-_ELEMENTWISE = frozenset(
-    {
-        *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Where", "PRelu"),
-        *("And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-        *("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "IsInf", "IsNaN", "Log", "Neg", "Reciprocal"),
-        *("Round", "Sign", "Sin", "Sqrt", "Tan", "Tanh", "Sigmoid", "Identity", "Cast"),
-        *("Celu", "Clip", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu"),
-        *("Softplus", "Softsign", "ThresholdedRelu", "lite.Swish"),
-    }
-)
+_ELEMENTWISE = frozenset({
+    *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Where", "PRelu"),
+    *("And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
+    *("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "IsInf", "IsNaN", "Log", "Neg", "Reciprocal"),
+    *("Round", "Sign", "Sin", "Sqrt", "Tan", "Tanh", "Sigmoid", "Identity", "Cast"),
+    *("Celu", "Clip", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu"),
+    *("Softplus", "Softsign", "ThresholdedRelu", "lite.Swish"),
+})  # fmt: skip
 _MOST_NODES = 32
 
 

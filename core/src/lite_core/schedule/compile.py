@@ -92,9 +92,8 @@ def restore_partition(
         found = backend.restore(pieces, part, candidate.device, candidate.options(options))
         return found if isinstance(found, Stale) else _checked_result(placed, found, memory_of(candidate))
     except BaseException as error:
-        text = fault_text(error)
         logger.warning("restoring %s failed", part.name, exc_info=True)
-        return Stale(f"restoring it failed with {text}")
+        return Stale(f"restoring it failed with {fault_text(error)}")
 
 
 def compatibility_of(candidate: Candidate, options: Options) -> str:
@@ -115,8 +114,7 @@ def _checked_result(placed: PlacedPartition, executable: Executable, memory: Mem
     label, part = placed.candidate.device.label, placed.partition
     kinds: tuple[tuple[object, Kind], ...] = ((executable, "executable"), (memory, "memory"))
     for instance, kind in kinds:
-        missing = missing_members(instance, kind)
-        if missing:
+        if missing := missing_members(instance, kind):
             raise ExecutionError(
                 f"backend {label!r}: its {type(instance).__name__} for partition {part.name!r} lacks "
                 f"{', '.join(missing)}; see lite_core/backend.py"

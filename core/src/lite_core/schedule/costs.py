@@ -123,7 +123,7 @@ _FLOPS: Mapping[str, Callable[[Node], int]] = {
     "ConvTranspose": _transposed_convolution,
     **dict.fromkeys(("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"), _matrix_product),
     **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _window),
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
+    **dict.fromkeys(("GRU", "LSTM", "QuantizedLSTM", "RNN"), _recurrent),
 }
 
 

@@ -33,8 +33,8 @@ def placement_without(graph: Graph, placement: Placement, error: CompileError) -
             label = candidate.device.label
             if label not in tried and isinstance(ask(candidate, node), Yes):
                 choice[index] = number
-                refusals = (*assignments[index].refusals, why)
-                assignments[index] = assignments[index]._replace(device=label, refusals=refusals)
+                before = assignments[index]
+                assignments[index] = before._replace(device=label, refusals=(*before.refusals, why))
                 break
         else:
             raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from lite_core.backend import Partition, PartitionIdentity
+from lite_core.backend import Partition, PartitionIdentity, RestoresState
 from lite_core.ir import Graph, Node, Value
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.placement import Placement
@@ -48,8 +48,9 @@ def split(
 ) -> list[PlacedPartition]:
     """Cut the graph into partitions that can run one after another in the order of the list.
 
-    Every partition is convex: no path leaves it and comes back. Nodes of one device and one level form a partition;
-    a node whose sub-graphs have separate plans is a partition by itself.
+    Every partition is convex: no path leaves it and comes back. Nodes of one device and one level form a partition. A
+    node is a partition by itself if its sub-graphs have separate plans, or if sizes first depend on data there and its
+    backend saves partitions: those before it have known sizes, which can be saved.
 
     Args:
         graph: the graph, with inferred types.
@@ -60,7 +61,9 @@ def split(
     identities = identities or PartitionIdentities()
     # For each node its device, and 0 or a unique number if the node is a partition by itself.
     bodies = placement.bodies
-    owners = [(choice, index + 1 if index in bodies else 0) for index, choice in enumerate(placement.choice)]
+    saves = [isinstance(candidate.backend, RestoresState) for candidate in placement.candidates]
+    chosen = enumerate(zip(placement.choice, graph.nodes))
+    owners = [(c, i + 1 if i in bodies or (saves[c] and _begins_unknown_sizes(n)) else 0) for i, (c, n) in chosen]
     levels = _levels(graph, owners)
     members: dict[tuple[int, tuple[int, int]], list[int]] = {}
     for index, key in enumerate(zip(levels, owners)):
@@ -76,6 +79,11 @@ def split(
     return placed
 
 
+def _begins_unknown_sizes(node: Node) -> bool:
+    """Return True if the sizes of a node's results depend on data, and those of its inputs do not."""
+    return not all(v is None or v.type.is_static for v in node.outputs) and all(v.type.is_static for v in node.used())
+
+
 def _levels(graph: Graph, owners: Sequence[tuple[int, int]]) -> list[int]:
     """Return for each node the largest number of changes between ``owners`` on a path that leads to it."""
     if len(set(owners)) <= 1:
@@ -83,12 +91,8 @@ def _levels(graph: Graph, owners: Sequence[tuple[int, int]]) -> list[int]:
     producer_of: dict[Value, int] = {}
     levels: list[int] = []
     for index, node in enumerate(graph.nodes):
-        level = 0
-        for value in node.used():
-            before = producer_of.get(value)
-            if before is not None:
-                level = max(level, levels[before] + (owners[before] != owners[index]))
-        levels.append(level)
+        before = [producer_of[value] for value in node.used() if value in producer_of]
+        levels.append(max([levels[b] + (owners[b] != owners[index]) for b in before], default=0))
         producer_of.update((v, index) for v in node.outputs if v is not None)
     return levels
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lite_core.backend import No, Yes
 from lite_core.errors import BackendUnavailableError, InputError, OperatorProblem, UnsupportedOperatorError
-from lite_core.ir import Graph, Node
+from lite_core.ir import DType, Graph, Node
 from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.devices import Candidate
 
@@ -143,8 +143,8 @@ def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str
             answer = ask(candidate, node)
             if isinstance(answer, Yes):
                 choice.append(index)
-                origin = str(node.origin) if node.origin else ""
-                assignments.append(NodeAssignment(node.name, node.qualified_op, origin, label, tuple(refusals)))
+                own = node.name, node.qualified_op, str(node.origin or "")
+                assignments.append(NodeAssignment(*own, label, tuple(refusals)))
                 break
             refusals.append((label, answer.reason))
         else:
@@ -176,7 +176,13 @@ def place_bodies(
 
 
 def ask(candidate: Candidate, node: Node) -> Yes | No:
-    """Ask a backend whether a device can run a node; any failure of the backend counts as No."""
+    """Ask a backend whether a device can run a node; any failure of the backend counts as No.
+
+    Backends other than ``host`` are not asked about strings, which are objects of Python.
+    """
+    values = [*node.used(), *node.outputs, *(v for body in node.subgraphs for g in body.walk() for v in g.defined())]
+    if candidate.device.backend != "host" and any(v is not None and v.dtype is DType.STRING for v in values):
+        return No("strings are only on host")
     try:
         answer = candidate.backend.supports(node, candidate.device)
     except BaseException as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lite_core.backend import Buffer, Interval, Memory, Options, Partition, ViewsMemory
 from lite_core.deadline import check_time
+from lite_core.direct import DirectRun
 from lite_core.errors import InputError
 from lite_core.in_place import is_cache
 from lite_core.ir import Array, Graph, Value
@@ -17,6 +18,7 @@ from lite_core.memory import HostMemory, read_only
 from lite_core.memory.arena import plan_arena
 from lite_core.memory.scratch import ScratchPool
 from lite_core.observing import IdleObserver, Observer
+from lite_core.resizing import PlansOtherSizes
 from lite_core.schedule.compile import CompiledPartition, compile_partition
 from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.partition import PartitionIdentities, split
@@ -79,13 +81,12 @@ class Plan:
         self.graph = graph
         self.placement = placement
         self.compiled = tuple(compiled)
-        self._pool = pool or ScratchPool()
+        self.pool = pool or ScratchPool()
         self.steps, on_host = _link(graph, compiled)
         self.arenas = _allocate(self.steps, set(on_host.values()))
         self._inputs = list(graph.inputs)
         #: For each output that may be in the memory of an input, the name of the input.
         self.in_place = _updated_in_place(graph, self.steps)
-        self._caches = set(self.in_place.values())
         produced = {value for step in self.steps for value in step.writes}
         #: For each graph output: the value, its copy in main memory (None for a constant), and True if the caller may
         #: get the storage without a copy. Graph inputs are copied, and so are values that are listed twice.
@@ -93,6 +94,10 @@ class Plan:
             (value, on_host.get(value), on_host.get(value) in produced and value not in graph.outputs[:index])
             for index, value in enumerate(graph.outputs)
         ]
+        # NOTE: to ask whether it implements a protocol takes as long as to make a small executable.
+        maker = getattr(compiled[0].executable, "direct_run", None) if len(compiled) == len(self.steps) == 1 else None
+        #: The short way through runs, if the only step has one; see :class:`~lite_core.direct.RunsDirectly`.
+        self._direct: DirectRun | None = maker and maker(graph, self.steps[0], self.arenas, self.pool)
 
     @property
     def partitions(self) -> list[tuple[Partition, str]]:
@@ -128,44 +133,32 @@ class Plan:
             One array per graph output, in order. The caller owns it: it shares memory with no input, constant, other
             output or later run.
         """
-        return self._run(Run(self._buffers(inputs), out, profile, observer))
-
-    def bound(self, inputs: Sequence[Array], out: Mapping[str, Array]) -> Callable[[], object]:
-        """Return a function that runs the plan on the same arrays each time; see :meth:`run`.
-
-        It keeps views of the arrays: they stay valid if the shape of an array is changed in place.
-        """
-        buffers, out = self._buffers(inputs), {name: array.view() for name, array in out.items()}
-        return lambda: self._run(Run(buffers.copy(), out))
-
-    def _buffers(self, inputs: Sequence[Array]) -> dict[Value, Buffer]:
-        return {
-            v: Buffer(v.type, _HOST, read_only(array if self._takes(v, array) else np.ascontiguousarray(array)))
-            for v, array in zip(self._inputs, inputs)
-        }
-
-    def takes(self, inputs: Sequence[Array]) -> bool:
-        """Return True if the arrays are read where they are, and not copied because they are not contiguous."""
-        return all(map(self._takes, self._inputs, inputs))
-
-    def _takes(self, value: Value, array: Array) -> bool:
-        return array.flags.c_contiguous or (value.name in self._caches and is_cache(array))
-
-    def _run(self, run: Run) -> list[Array]:
-        run.blocks = [self._pool.take(memory, size) for memory, size in self.arenas]
+        if self._direct and profile is None and observer is None and (found := self._direct(inputs, out)):
+            return found
         # The only cost of the log if it is off: this test takes a tenth of a microsecond.
         is_logged = logger.isEnabledFor(logging.DEBUG)
-        if is_logged:
-            run.observer = run.observer or IdleObserver()
+        observer = IdleObserver() if is_logged and observer is None else observer
+        blocks = [self.pool.take(memory, size) for memory, size in self.arenas]
+        buffers = {value: self._buffer(value, array) for value, array in zip(self._inputs, inputs)}
+        run = Run(buffers, out, profile, observer, blocks)
         for step in self.steps:
             check_time(step.describe)
             if is_logged:
                 logger.debug("%s", step.describe())
             step.run(run)
         outputs = [self._collect(value, found, is_own, run) for value, found, is_own in self._outputs]
-        for block in run.blocks:  # after a failure they are not reused: a device may still be writing to them
-            self._pool.give_back(block)
+        for block in blocks:  # after a failure they are not reused: a device may still be writing to them
+            self.pool.give_back(block)
         return outputs
+
+    def resized(self, shapes: Sequence[tuple[int, ...]]) -> Plan | None:
+        """Return the plan for other shapes of the inputs, if one of the executables makes it; see PlansOtherSizes."""
+        makers = [each.executable for each in self.compiled if isinstance(each.executable, PlansOtherSizes)]
+        return makers[0].plan_for(self, shapes) if makers else None
+
+    def _buffer(self, value: Value, array: Array) -> Buffer:
+        is_read_in_place = array.flags.c_contiguous or (value.name in self.in_place.values() and is_cache(array))
+        return Buffer(value.type, _HOST, read_only(array if is_read_in_place else np.ascontiguousarray(array)))
 
     def _collect(self, value: Value, found: Value | None, is_own: bool, run: Run) -> Array:
         """Return a graph output as an array that the caller owns."""
@@ -261,8 +254,7 @@ def _updated_in_place(graph: Graph, steps: Sequence[Step]) -> dict[str, str]:
     reads = Counter([value for step in steps for value in step.reads] + graph.outputs)
     pairs = [(step.reads[i], step.writes[o]) for step in steps for o, i in step.in_place.items()]
     results = Counter(graph.outputs)
-    inputs = set(graph.inputs)
-    return {new.name: old.name for old, new in pairs if old in inputs and reads[old] == 1 and results[new] == 1}
+    return {new.name: old.name for old, new in pairs if old in graph.inputs and reads[old] == 1 and results[new] == 1}
 
 
 def _last_reads(steps: Sequence[Step]) -> dict[Value, int]:

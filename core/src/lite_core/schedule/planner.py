@@ -92,10 +92,8 @@ class Planner:
     def plan_decided(self, graph: Graph, prefix: str = "") -> Plan | None:
         """Make a plan as :meth:`plan` does, without the Ifs that the input shapes decide; None if they decide none."""
         decided = decide_branches(graph)
-        if decided is None:
-            return None
         # NOTE: separate identities: for other shapes, the graph may have other nodes and constants at these positions.
-        return self.plan(decided, self.place(decided), prefix, PartitionIdentities())
+        return None if decided is None else self.plan(decided, self.place(decided), prefix, PartitionIdentities())
 
     def plan_body(self, graph: Graph, prefix: str) -> Plan:
         """Place the nodes of a sub-graph, given as a separate graph, and make its plan."""

@@ -42,9 +42,9 @@ class Run:
 
     buffers: dict[Value, Buffer]
     out: Mapping[str, Array] | None
-    profile: RunProfile | None = None
-    observer: Observer | None = None
-    blocks: Sequence[ScratchBlock] = ()
+    profile: RunProfile | None
+    observer: Observer | None
+    blocks: Sequence[ScratchBlock]
     shared: dict[Value, Array] = field(default_factory=dict)
 
 
@@ -107,8 +107,6 @@ class PartitionStep(Step):
         self._executable = compiled.executable
         if isinstance(compiled.executable, UpdatesInPlace) and compiled.memory.space == HostMemory.space:
             self.in_place = compiled.executable.in_place
-        # A result whose shape depends on data is allocated during the run.
-        self._results = [(value, value.type, value.type.is_static) for value in self.writes]
 
     @property
     def computes(self) -> str:
@@ -120,14 +118,12 @@ class PartitionStep(Step):
         self._copied = frozenset(values).intersection(self.writes) if can_share(self.memory) else frozenset()
 
     def has_own_storage(self, value: Value) -> bool:
-        return value in self._copied
+        return value in self._copied or value.dtype.numpy.hasobject  # an arena's bytes cannot be objects
 
     def run(self, run: Run) -> None:
         arguments = [run.buffers[value] for value in self.reads]
-        results = [self._result(value, type, is_static, run) for value, type, is_static in self._results]
-        scratch = None
-        if self.scratch is not None:
-            scratch = run.blocks[self.scratch.arena].at(self.scratch.offset, self.scratch_bytes)
+        results = [self._result(value, run) for value in self.writes]
+        scratch = self.scratch and run.blocks[self.scratch.arena].at(self.scratch.offset, self.scratch_bytes)
         try:
             if run.observer is not None:
                 self._run_observed(arguments, results, scratch, run)
@@ -144,22 +140,23 @@ class PartitionStep(Step):
                 raise ExecutionError(f"{self} left its output {value.name!r} empty")
             run.buffers[value] = result
 
-    def _result(self, value: Value, type: TensorType, is_static: bool, run: Run) -> Buffer:
+    def _result(self, value: Value, run: Run) -> Buffer:
+        type, memory = value.type, self.memory
         if value in self.allocations:
             arena, offset = self.allocations[value]
             return run.blocks[arena].tensor(offset, type)
-        memory = self.memory
         given = run.out.get(value.name) if run.out else None
         if given is not None and type.shape != given.shape:
             given = None
         if given is not None and memory.space == HostMemory.space:
             return Buffer(type, memory, given)
-        if is_static and value in self._copied and can_share(memory):
+        if type.is_static and value in self._copied and can_share(memory):
             array = given if given is not None and is_shareable(given, memory) else new_array(type, memory)
             if is_shareable(array, memory):  # False for empty arrays
                 run.shared[value] = array
                 return Buffer(type, memory, memory.wrap(array))
-        return Buffer(type, memory, memory.allocate(type) if is_static else None)
+        # A result whose shape depends on data is allocated during the run.
+        return Buffer(type, memory, memory.allocate(type) if type.is_static else None)
 
     def _run_observed(self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, run: Run) -> None:
         assert run.observer is not None

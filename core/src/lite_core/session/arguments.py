@@ -36,9 +36,7 @@ def ready_arrays(wanted: Sequence[tuple[str, np.dtype[Any]]], given: object) -> 
     arrays = []
     for name, dtype in wanted:
         array = given.get(name)
-        if type(array) is not np.ndarray or array.dtype is not dtype:
-            return None
-        if not array.flags.aligned:
+        if type(array) is not np.ndarray or array.dtype is not dtype or dtype.hasobject or not array.flags.aligned:
             return None
         arrays.append(array)
     return arrays
@@ -177,10 +175,12 @@ def _converted(name: str, given: Any, expected: TensorType) -> Array:
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(f"input {name!r} must be {expected}, and no array can be made of it: {error}") from None
     wanted = expected.dtype.numpy
-    if array.dtype.newbyteorder("=") == wanted:
-        array = array.astype(wanted, copy=False)
-    elif array.dtype.kind not in "biufV":
+    if wanted.hasobject and all(isinstance(element, str) for element in array.astype(object).flat):
+        array = array.astype(object)
+    elif array.dtype.kind not in "biufV" or wanted.hasobject:
         raise InputError(f"input {name!r} must be {expected}, holds {array.dtype} elements")
+    elif array.dtype.newbyteorder("=") == wanted:
+        array = array.astype(wanted, copy=False)
     elif is_array and not (array.dtype.kind in "iu" and wanted.kind in "iu" and np.can_cast(array.dtype, wanted)):
         raise InputError(
             f"input {name!r} must be {expected.dtype}, is {array.dtype}; "

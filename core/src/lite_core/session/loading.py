@@ -76,18 +76,7 @@ def load(
     """
     with collector_paused():
         return Session(
-            open_model(model, plugins=plugins, reader_options=reader_options),
-            backend=backend,
-            threads=threads,
-            precision=precision,
-            exact=exact,
-            tune=tune,
-            fallback=fallback,
-            placement=placement,
-            optimize=optimize,
-            plans=plans,
-            saved=saved,
-            plugins=plugins,
-            backend_options=backend_options,
-            taps=taps,
-        )
+            open_model(model, plugins=plugins, reader_options=reader_options), backend=backend, threads=threads,
+            precision=precision, exact=exact, tune=tune, fallback=fallback, placement=placement, optimize=optimize,
+            plans=plans, saved=saved, plugins=plugins, backend_options=backend_options, taps=taps,
+        )  # fmt: skip

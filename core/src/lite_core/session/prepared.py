@@ -142,9 +142,7 @@ class Prepared:
         numbers = {c.device.backend: self._candidates.index(c) for c in self._by_name.values()}
         labels = {name: c.device.label for name, c in self._by_name.items()}
         assignments = tuple(
-            NodeAssignment(
-                node.name, node.qualified_op, str(node.origin) if node.origin else "", labels[device], refusals
-            )
+            NodeAssignment(node.name, node.qualified_op, str(node.origin or ""), labels[device], refusals)
             for node, device, refusals in zip(graph.nodes, self._record.devices, self._record.refusals)
         )
         bodies = place_bodies(graph, assignments, self._candidates, {})
@@ -219,13 +217,12 @@ class Prepared:
     def _set_types(self, record: PlanRecord, graph: Graph) -> None:
         """Set the types of values between partitions to the types recorded for the record's shapes."""
         types = {name: type for part in record.partitions for name, type in part.outputs}
-        for value in (v for node in graph.nodes for v in node.outputs if v is not None):
-            type = types.get(value.name)
-            if type is not None:
-                # The graph may declare fewer dimensions, or symbolic ones.
-                if type.dtype is not value.dtype or not (type.shape is None or value.type.accepts(type.shape)):
-                    raise self._mismatch(f"{value.name!r} is {value.type} in the graph, and {type} in a plan")
-                value.type = type
+        for value in (v for node in graph.nodes for v in node.outputs if v is not None and v.name in types):
+            type = types[value.name]
+            # The graph may declare fewer dimensions, or symbolic ones.
+            if type.dtype is not value.dtype or not (type.shape is None or value.type.accepts(type.shape)):
+                raise self._mismatch(f"{value.name!r} is {value.type} in the graph, and {type} in a plan")
+            value.type = type
 
     def _mismatch(self, reason: str) -> ModelFormatError:
         return ModelFormatError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -335,10 +336,11 @@ class Session:
         """Return a function that runs on arrays of an earlier run without checks; None if some must be copied."""
         arrays = ready_arrays(self._wanted, inputs)
         plan = None if arrays is None else self._plans.find(tuple([array.shape for array in arrays]))
-        if arrays is None or plan is None or len(outputs) < len(self.outputs) or not plan.takes(arrays):
+        if arrays is None or plan is None or len(outputs) < len(self.outputs) or self._has_taps:
             return None
         late = overlapping(outputs, dict(zip(self.inputs, arrays)), plan.in_place)
-        return None if self._has_taps or late else plan.bound(arrays, outputs)
+        views = {name: array.view() for name, array in outputs.items()}  # valid if the shape of an array is changed
+        return None if late else partial(plan.run, [array.view() for array in arrays], views)
 
     def _make_plan(self, signature: Signature) -> Plan:
         start, known = time.perf_counter(), len(self._notes)
@@ -356,23 +358,24 @@ class Session:
 
     def _restored_plan(self, signature: Signature) -> Plan | None:
         """Restore the plan that the model's file contains for these shapes, or return None."""
-        if self._prepared is None:
-            return None
-        record = self._prepared.plan_record(dict(zip(self.inputs, signature)), self._options.threads)
-        if record is None:
+        shapes, prepared = dict(zip(self.inputs, signature)), self._prepared
+        record = None if prepared is None else prepared.plan_record(shapes, self._options.threads)
+        if prepared is None or record is None:
             return None
         graph = self.graph.copy()
         for value, shape in zip(graph.inputs, signature):
             value.type = value.type.with_shape(shape)
         try:
-            return self._prepared.restore(
-                record, graph, lambda: self._infer(graph, signature), self.planner, self._notes
-            )
+            return prepared.restore(record, graph, lambda: self._infer(graph, signature), self.planner, self._notes)
         except CompileError as error:
             self._notes.append(str(error))
             return None
 
     def _new_plan(self, signature: Signature) -> Plan:
+        # A branch that the latest sizes decided may not be that of other sizes.
+        latest = None if self._has_bodies() else self._latest_plan
+        if latest is not None and (resized := latest.resized(signature)) is not None:
+            return resized
         graph = self.graph.copy()
         if self._prepared or not self._is_inferred_for(signature):
             self._infer(graph, signature)
@@ -381,9 +384,11 @@ class Session:
     def _is_inferred_for(self, signature: Signature) -> bool:
         """Return True if the graph's types were already inferred from these shapes."""
         # A graph with branches is always inferred again: a branch that does not fit the given shapes keeps its types.
-        return all(type.shape == shape for type, shape in zip(self.inputs.values(), signature)) and not any(
-            any(node.subgraphs) for node in self.graph.nodes
-        )
+        known = (type.shape for type in self.inputs.values())
+        return all(map(operator.eq, known, signature)) and not self._has_bodies()
+
+    def _has_bodies(self) -> bool:
+        return any(any(node.subgraphs) for node in self.graph.nodes)
 
     def _infer(self, graph: Graph, signature: Signature) -> None:
         from lite_core.ops.infer import infer_graph
@@ -405,14 +410,11 @@ def _check_operators(graph: Graph, file: ModelFile) -> None:
     """
     from lite_core import ops  # not at the top: prepared plans need no operators
 
-    unknown: dict[str, list[str]] = {}
-    for scope in graph.walk():
-        for node in scope.nodes:
-            if ops.find(node.op, node.domain) is None:
-                unknown.setdefault(node.qualified_op, []).append(node.name)
+    unknown = [node for scope in graph.walk() for node in scope.nodes if ops.find(node.op, node.domain) is None]
     if unknown:
+        operators = dict.fromkeys(node.qualified_op for node in unknown)
+        named = {op: tuple([node.name for node in unknown if node.qualified_op == op]) for op in operators}
         why = f"the file was written by {file.producer}; lite-core {__version__} has no such operator"
         cure = "pip install --upgrade lite-core, and the plugin that brings the operator, if one does"
-        raise UnsupportedOperatorError(
-            f"model {str(file.path)!r}", [OperatorProblem(op, why, tuple(nodes), cure) for op, nodes in unknown.items()]
-        )
+        problems = [OperatorProblem(op, why, nodes, cure) for op, nodes in named.items()]
+        raise UnsupportedOperatorError(f"model {str(file.path)!r}", problems)

@@ -45,6 +45,7 @@ def machine_with(features: frozenset[str]) -> Machine:
         features=(*ARM_V8.features, *(f"+{feature}" for feature in present)),
         dot_product="dotprod" in present,
         matrix_product="i8mm" in present,
+        half_products="fullfp16" in present,
         bf16_dot="bf16" in present,
         bf16_matrix="bf16" in present,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.tracing.numbers import call
 from lite_core.ir import Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 
@@ -66,7 +67,7 @@ def _input_arrays(
 ) -> list[Array | None] | None:
     """Return the input arrays of a node; None if one is unknown or the node has sub-graphs, which read more values."""
     if node.qualified_op in _SHAPE_OPERATORS:
-        return [np.broadcast_to(np.zeros((), v.dtype.numpy), tuple(v.shape)) for v in node.used()]
+        return [call(np.broadcast_to, np.zeros((), v.dtype.numpy), tuple(v.shape)) for v in node.used()]
     arrays: list[Array | None] = []
     for value in node.inputs:
         array = None if value is None else known.get(value)

@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 
 __all__ = ["ActivationFunction", "activation_functions"]
 
-_DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+_DEFAULTS = {
+    "LSTM": ("Sigmoid", "Tanh", "Tanh"),
+    "QuantizedLSTM": ("Sigmoid", "Tanh", "Tanh"),
+    "GRU": ("Sigmoid", "Tanh"),
+    "RNN": ("Tanh",),
+}
 
 #: Default values of alpha and beta, for the functions that have them.
 _PARAMETERS: Mapping[str, tuple[float, ...]] = {
@@ -35,7 +40,7 @@ def activation_functions(
     The values of ``activation_alpha`` and ``activation_beta`` are assigned in order to the functions that take them.
 
     Args:
-        op: LSTM, GRU or RNN.
+        op: LSTM, QuantizedLSTM, GRU or RNN.
         attributes: all attributes of the node, defaults included.
         directions: 1 or 2.
     """

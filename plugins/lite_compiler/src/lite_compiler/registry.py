@@ -129,8 +129,9 @@ class Registry(Generic[C]):
 
         They run on the host between two stages of a partition; see :class:`lite_compiler.staging.StagedExecutable`.
         """
-        known = find_known_values(graph)
-        return [node for node in graph.nodes if not known.issuperset(self._known_inputs(node))]
+        needed = {node: found for node in graph.nodes if (found := self._known_inputs(node))}
+        known = find_known_values(graph) if needed else set()
+        return [node for node, values in needed.items() if not known.issuperset(values)]
 
     def _known_inputs(self, node: Node) -> list[Value]:
         """Return the inputs whose elements must be known when the node is lowered."""

@@ -70,20 +70,28 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse, StatesPrecis
         memory: the memory space of the tensors.
         compile: compiles a graph whose shapes are all known.
         data_dependent_nodes: returns the nodes that cannot be compiled even with known shapes.
+        compile_data_dependent: compiles a node whose results have shapes that depend on data, or that cannot be
+            compiled.
     """
 
     #: The scratch memory of stages is known only during a run; a separate pool provides it.
     scratch_bytes = 0
 
     def __init__(
-        self, graph: Graph, memory: Memory, compile: Compile, data_dependent_nodes: FindDataDependent = lambda graph: ()
+        self,
+        graph: Graph,
+        memory: Memory,
+        compile: Compile,
+        data_dependent_nodes: FindDataDependent = lambda graph: (),
+        compile_data_dependent: Compile | None = None,
     ) -> None:
         self._memory = memory
         self._scratch = ScratchPool()
         self._lock = new_lock()
         # NOTE: the cache holds no bound method: a reference cycle would delay freeing executables until the garbage
         # collector runs.
-        self._stages = lru_cache(_MAX_STAGES)(partial(_make_stage, graph, memory, compile, data_dependent_nodes))
+        how = memory, compile, data_dependent_nodes, compile_data_dependent or HostExecutable
+        self._stages = lru_cache(_MAX_STAGES)(partial(_make_stage, graph, *how))
         self._latest: list[tuple[Graph, Executable]] = []
         if all(v.type.is_static for v in graph.inputs):
             self._stage([v.type for v in graph.inputs])
@@ -252,7 +260,12 @@ class HostExecutable(ProfilesKernels, Observable):
 
 
 def _make_stage(
-    graph: Graph, memory: Memory, compile: Compile, data_dependent_nodes: FindDataDependent, shapes: tuple[Any, ...]
+    graph: Graph,
+    memory: Memory,
+    compile: Compile,
+    data_dependent_nodes: FindDataDependent,
+    compile_data_dependent: Compile,
+    shapes: tuple[Any, ...],
 ) -> _Stage:
     """Return the stage of a graph whose inputs have these shapes: compile the nodes that can be compiled."""
     graph = graph.copy()
@@ -270,7 +283,11 @@ def _make_stage(
             waiting.append(node)
     on_host = [n for n in waiting if available.issuperset(n.used())]
     rest = [n for n in waiting if n not in on_host]
-    compile_rest = partial(StagedExecutable, memory=memory, compile=compile, data_dependent_nodes=data_dependent_nodes)
-    compilers: Sequence[tuple[Compile, list[Node]]] = (compile, ready), (HostExecutable, on_host), (compile_rest, rest)
+    how = (compile, data_dependent_nodes, compile_data_dependent)
+    compilers: Sequence[tuple[Compile, list[Node]]] = (
+        (compile, ready),
+        *((compile_data_dependent, [node]) for node in on_host),
+        (lambda rest: StagedExecutable(rest, memory, *how), rest),
+    )
     graphs = [(compile_part, cut(graph, graph.name, nodes)) for compile_part, nodes in compilers if nodes]
     return _Stage(graph, [(part, compile_part(part)) for compile_part, part in graphs])

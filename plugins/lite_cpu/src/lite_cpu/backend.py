@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lite_cpu.lowering.weights import WeightCache
     from lite_cpu.machine_code.library import KernelLibrary
     from lite_cpu.saved.file_kernels import KernelCollector
+    from lite_cpu.templates.resizing import Resizing
 
 __all__ = ["CpuBackend", "CpuDevice"]
 
@@ -113,11 +114,21 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
         if not self.machine_of(device).half and any(v.dtype is DType.FLOAT16 for v in values):
             return No("the processor has no instruction that converts float16")
         reason = refusal(node)
-        return Yes() if reason is None else No(reason)
+        if reason is not None:
+            return No(reason)
+        for inner in (inner for body in node.subgraphs for inner in body.nodes):
+            answer = self.supports(inner, device)
+            if isinstance(answer, No):
+                return No(f"{inner.describe()} in its body: {answer.reason}")
+        return Yes()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         from lite_compiler.staging import HostExecutable, StagedExecutable, can_compile_whole
+        from lite_cpu.bounded import bounded
+        from lite_cpu.branches import with_fitting_branches
+        from lite_cpu.control_shapes import unfit_nodes
         from lite_cpu.machine_code.objects import KernelCompileError, missing_compiler
+        from lite_cpu.open_loop import open_loop
 
         of_file = _of_file(device)
         if missing_compiler() and not of_file:
@@ -131,23 +142,34 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
         find_sgemm: FindSgemm = partial(self.external_sgemm, options)
         if of_file:  # nothing else can be compiled, so there is nothing to choose from
             relevant, find_sgemm = replace(relevant, tune=False), no_external_sgemm
-        if can_compile_whole(part.graph):
-            return compile_static(part.graph, part.identity)
-        if not of_file:
-            return StagedExecutable(part.graph, HostMemory(), compile_static)
+        graph = with_fitting_branches(part.graph)
+        if can_compile_whole(graph, unfit_nodes) or bounded(graph) or open_loop(graph):
+            return compile_static(graph, part.identity if graph is part.graph else None)
+
+        def compile_data_dependent(graph: Graph) -> Executable:
+            if bounded(graph) or open_loop(graph):
+                return compile_stage(graph)
+            return control_executable(graph, compile_body) if graph.nodes[0].subgraphs else HostExecutable(graph)
+
+        def compile_body(graph: Graph) -> Executable:
+            if can_compile_whole(graph, unfit_nodes):
+                return compile_stage(graph)
+            return StagedExecutable(graph, HostMemory(), compile_stage, unfit_nodes, compile_data_dependent)
+
+        from lite_cpu.bodies import control_executable
         from lite_cpu.saved.file_kernels import MissingKernelError
 
         def compile_stage(graph: Graph) -> Executable:
             try:
                 return compile_static(graph)
             except MissingKernelError as error:
-                if not is_made:
+                if not (is_made and of_file):
                     raise
                 logger.warning("%s: nodes whose sizes depend on data run on host: %s", part.name, error)
                 return HostExecutable(graph)
 
         is_made = False
-        executable = StagedExecutable(part.graph, HostMemory(), compile_stage)
+        executable = StagedExecutable(graph, HostMemory(), compile_stage, unfit_nodes, compile_data_dependent)
         is_made = True  # from now on, the nodes can no longer move to another backend
         return executable
 
@@ -204,7 +226,13 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
     ) -> CpuExecutable | Stale:
         """Restore an executable from its saved pieces, without lowering, packing or compiling."""
         compatible, find_sgemm = self.compatibility(device, options), partial(self.external_sgemm, options)
-        return self._share().restore(pieces, part.graph, options, compatible, find_sgemm)
+        graph = part.graph
+        if any(node.subgraphs for node in graph.nodes):
+            # Imported late: few models have control nodes.
+            from lite_cpu.branches import with_fitting_branches
+
+            graph = with_fitting_branches(graph)
+        return self._share().restore(pieces, graph, options, compatible, find_sgemm)
 
     def _relevant_options(self, options: Options) -> Options:
         """Return the session's options without those of the backend's own options that programs do not depend on."""
@@ -237,6 +265,8 @@ class _Shared:
         self._lock = new_lock()
         self._choices: ChoiceTable | None = None
         self._analyses: weakref.WeakKeyDictionary[PartitionIdentity, PartitionAnalysis] = weakref.WeakKeyDictionary()
+        #: What makes executables for other sizes, by the partitions' identities.
+        self._resizing: weakref.WeakKeyDictionary[PartitionIdentity, Resizing] = weakref.WeakKeyDictionary()
         self._peak_flops = 0.0
 
     def compile(
@@ -247,20 +277,37 @@ class _Shared:
         identity: PartitionIdentity | None = None,
         collector: KernelCollector | None = None,
     ) -> CpuExecutable:
+        from lite_cpu.allocator import return_freed_memory
+        from lite_cpu.bounded import BoundedExecutable, bounded
         from lite_cpu.executable import CpuExecutable, ForeignExecutable
         from lite_cpu.lowering.compile import compile_graph
         from lite_cpu.lowering.partition_analysis import PartitionAnalysis
+        from lite_cpu.open_loop import OpenLoopExecutable, open_loop
         from lite_cpu.runtime import usable_threads
+        from lite_cpu.templates.resizing import Resizing
 
         analysis = None if identity is None else self._analyses.setdefault(identity, PartitionAnalysis())
         choices = self.choices()
-        compiled = compile_graph(graph, options, self.library, self.weights, find_sgemm, analysis, choices)
+        sized = bounded(graph)
+        wide = sized.graph if sized else open_loop(graph) or graph
+        compiled = compile_graph(wide, options, self.library, self.weights, find_sgemm, analysis, choices)
         if collector is not None:
             collector.add(compiled.kernels)
+        return_freed_memory()
         threads = usable_threads(options.threads)
         if not self.library.runs_here:
             return ForeignExecutable(compiled, threads, graph)
-        return CpuExecutable(compiled, threads, self.peak_flops)
+        if sized:
+            return BoundedExecutable(compiled, threads, self.peak_flops, sized)
+        if wide is not graph:
+            return OpenLoopExecutable(compiled, threads, self.peak_flops, graph)
+        executable = CpuExecutable(compiled, threads, self.peak_flops)
+        if identity is not None and analysis is not None and not options.tune:
+            if identity not in self._resizing:
+                arguments = self.library, self.weights, find_sgemm, analysis, choices
+                self._resizing[identity] = Resizing(graph, options, arguments, threads, self.peak_flops)
+            executable.resize = weakref.WeakMethod(self._resizing[identity].resized)
+        return executable
 
     def restore(
         self,
@@ -270,18 +317,27 @@ class _Shared:
         compatibility: str,
         find_sgemm: FindSgemm,
     ) -> CpuExecutable | Stale:
+        from lite_cpu.bounded import BoundedExecutable, bounded
         from lite_cpu.executable import CpuExecutable
+        from lite_cpu.open_loop import OpenLoopExecutable, open_loop
         from lite_cpu.runtime import usable_threads
         from lite_cpu.saved.restoring import restore_program
 
-        restored = restore_program(pieces, graph, options.threads, compatibility, self.weights, find_sgemm)
+        sized = bounded(graph)
+        wide = sized.graph if sized else open_loop(graph) or graph
+        restored = restore_program(pieces, wide, options.threads, compatibility, self.weights, find_sgemm)
         if isinstance(restored, Stale):
             return restored
         if options.tune and restored.tuned.device != self.choices().device:
             return Stale("it was saved without measuring on this processor which kernels are fastest")
         if restored.tuned.choices and restored.tuned.device == self.choices().device:
             self.choices().offer(restored.tuned.choices)
-        return CpuExecutable(restored, usable_threads(options.threads), self.peak_flops)
+        threads = usable_threads(options.threads)
+        if sized:
+            return BoundedExecutable(restored, threads, self.peak_flops, sized)
+        if wide is not graph:
+            return OpenLoopExecutable(restored, threads, self.peak_flops, graph)
+        return CpuExecutable(restored, threads, self.peak_flops)
 
     def choices(self) -> ChoiceTable:
         """Return the results of tournaments on this processor with this tuning."""

@@ -13,9 +13,14 @@ import numpy as np
 
 from lite_core.ir import DType
 
-__all__ = ["DotPanels", "Matrices", "bfloat16_bits", "pack_dots", "pack_pairs"]
+__all__ = ["DotPanels", "Matrices", "bfloat16_bits", "pack_dots", "pack_halves", "pack_pairs", "unit_of_halves"]
 
 Array = np.ndarray[Any, Any]
+
+#: Steps whose products a sum of float16 has at most; steps that are added up together to find the largest such sum.
+_STEPS, _PART = 64, 16
+#: Room for the rounding of a sum of float16.
+_ROUNDING = 1.0625
 
 
 class Matrices(NamedTuple):
@@ -50,8 +55,8 @@ class DotPanels(NamedTuple):
 
     Attributes:
         matrices: the matrices that the constant is read as.
-        dtype: the element type of the panels, which all differences of elements and zero points fit; or bfloat16, to
-            which floats are rounded.
+        dtype: the element type of the panels, which all differences of elements and zero points fit; or bfloat16 or
+            float16, to which floats are rounded.
         group: elements of a dot product.
         lanes: dot products in a vector register.
         vectors: vectors of a panel.
@@ -70,13 +75,16 @@ class DotPanels(NamedTuple):
         return cls(Matrices(*map(tuple, matrices)), DType(dtype), group, lanes, vectors)
 
     def pack(self, weights: Array, zero: Array | None = None) -> Array:
-        """Return the panels of ``weights``, see :func:`pack_dots` and :func:`pack_pairs`.
+        """Return the panels of ``weights``, see :func:`pack_dots`, :func:`pack_pairs` and :func:`pack_halves`.
 
         Raises:
             ValueError: the weights have not as many elements as the matrices.
         """
         if self.dtype is DType.BFLOAT16:
             return pack_pairs(self.matrices.of(weights), self.lanes, self.vectors, self.group)
+        if self.dtype is DType.FLOAT16:
+            matrices = self.matrices.of(weights)
+            return pack_halves(matrices, unit_of_halves(matrices), self.lanes, self.vectors)
         b, zeros = self.matrices.of(weights), self.matrices.zeros(weights, zero)
         return pack_dots(b, zeros, self.dtype, self.group, self.lanes, self.vectors)
 
@@ -127,10 +135,51 @@ def pack_pairs(b: Array, lanes: int, vectors: int, group: int = 2) -> Array:
     Returns:
         The panels like those of :func:`pack_dots`, as pairs in uint32: [batches, n].
     """
+    packed = _packed_bits(bfloat16_bits(b), lanes, vectors, group)
+    return packed.view(np.uint32).reshape(packed.shape[0], packed.shape[1] * (group // 2))
+
+
+def pack_halves(b: Array, unit: float, lanes: int, vectors: int) -> Array:
+    """Divide right matrices by a unit, round them to float16, and pack them in the order of products of float16.
+
+    Args:
+        b: [batches, runs, depth, columns], floats.
+        unit: a power of two, see :func:`unit_of_halves`.
+        lanes: elements in a vector register.
+        vectors: vectors of a panel.
+
+    Returns:
+        The panels like those of :func:`pack_dots`, float16 [batches, n].
+    """
+    scaled = np.multiply(b, np.float32(1 / unit), dtype=np.float32).astype(np.float16)
+    return _packed_bits(scaled.view(np.uint16), lanes, vectors, 1)[..., 0].view(np.float16)
+
+
+def unit_of_halves(b: Array) -> float:
+    """Return the power of two that divides right matrices so that no sum of products in float16 overflows.
+
+    Any 64 magnitudes that follow each other along the depth of a column are together less than 1 after the division,
+    and those of some column are not much smaller. Weights that are all zeros, or not all finite, have the unit 1.
+
+    Args:
+        b: [batches, runs, depth, columns], floats; the runs of a matrix follow each other.
+    """
     batches, runs, depth, columns = b.shape
-    steps, width = -(-depth // group), lanes * vectors
+    total = runs * depth
+    magnitudes = np.abs(b, dtype=np.float32).reshape(batches, total, columns)
+    sums = np.add.reduceat(magnitudes, np.arange(0, total, _PART), axis=1) if b.size else magnitudes
+    touched = _STEPS // _PART + 1  # any 64 steps lie in so many parts
+    ends = np.cumsum(sums, axis=1, dtype=np.float64)
+    ends[:, touched:] -= ends[:, :-touched].copy()
+    largest = float(ends.max(initial=0))
+    return float(2.0 ** np.frexp(largest * _ROUNDING)[1]) if 0 < largest < np.inf else 1.0
+
+
+def _packed_bits(bits: Array, lanes: int, vectors: int, group: int) -> Array:
+    """Pack elements of 16 bits [batches, runs, depth, columns] into panels [batches, n, group]."""
+    batches, runs, depth, columns = bits.shape
+    steps, width, position = -(-depth // group), lanes * vectors, 0
     packed = np.zeros((batches, runs * steps * -(-columns // lanes) * lanes, group), np.uint16)
-    bits, position = bfloat16_bits(b), 0
     for start in range(0, columns, width):
         part = bits[..., start : start + width]
         padded = -(-part.shape[-1] // lanes) * lanes
@@ -139,7 +188,7 @@ def pack_pairs(b: Array, lanes: int, vectors: int, group: int = 2) -> Array:
         position += size
         for i in range(group):
             panel[:, :, : -(-(depth - i) // group), : part.shape[-1], i] = part[:, :, i::group]
-    return packed.view(np.uint32).reshape(batches, packed.shape[1] * (group // 2))
+    return packed
 
 
 def bfloat16_bits(x: Array) -> Array:

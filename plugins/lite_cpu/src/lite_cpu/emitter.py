@@ -537,6 +537,12 @@ class Emitter:
             vector = combine(low, high)
         return vector
 
+    def any_lane(self, mask: Val) -> Val:
+        """Return True if any bool of a vector is true."""
+        if mask.lanes == 1:
+            return mask
+        return Val(self, self.intrinsic(f"llvm.vector.reduce.or.v{mask.lanes}i1", I1, [mask.ir]), DType.BOOL)
+
     def first_lanes(self, count: Val, lanes: int) -> Val:
         """Return a mask of ``lanes`` bools, of which the first ``count`` are true."""
         return self.vector(range(lanes), DType.INT32) < count.to(DType.INT32).splat(lanes)
@@ -651,6 +657,18 @@ class Emitter:
         done = rounds * unroll
         with self.walk(total - done, *((pointer[done * step], step) for pointer, step in moving)) as pointers:
             body(pointers)
+
+    @contextmanager
+    def while_(self, condition: Callable[[], Val]) -> Iterator[None]:
+        """Emit a loop that runs as long as ``condition`` holds, which it computes before every turn."""
+        head, body, after = (self.b.append_basic_block(n) for n in ("while", "body", "after"))
+        self.b.branch(head)
+        self.b.position_at_end(head)
+        self.b.cbranch(condition().ir, body, after)
+        self.b.position_at_end(body)
+        yield
+        self.b.branch(head)
+        self.b.position_at_end(after)
 
     @contextmanager
     def if_(self, condition: Val) -> Iterator[None]:

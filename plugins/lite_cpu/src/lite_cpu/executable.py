@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import addressof, c_char
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,22 +14,31 @@ from lite_core.backend import (
     Interval,
     KernelTime,
     ListsConstantsRead,
+    Memory,
     MemoryUse,
     ProfilesKernels,
     ReportsMemoryUse,
     SavedWeights,
     SavesState,
 )
+from lite_core.direct import RunsDirectly
 from lite_core.errors import ExecutionError
 from lite_core.in_place import UpdatesInPlace
 from lite_core.observing import Observable, Observer
 from lite_core.reports import StatesPrecision
+from lite_core.resizing import PlansOtherSizes
+from lite_cpu.addresses import address_of
+from lite_cpu.direct import DirectProgram
 from lite_cpu.runtime import ALIGNMENT, Program
 
 if TYPE_CHECKING:
     from lite_compiler.observing import Segment
+    from lite_compiler.resized_plan import Resize, Resized, Shapes
     from lite_compiler.tournaments.choice import Choice
     from lite_core.ir import Graph
+    from lite_core.memory import ScratchPool
+    from lite_core.schedule import Plan
+    from lite_core.schedule.steps import Step
     from lite_cpu.kernels.base import Kernel
     from lite_cpu.observed import ObservedProgram
 
@@ -41,12 +49,9 @@ __all__ = [
     "Pieces",
     "StepInfo",
     "Tuned",
-    "address_of",
 ]
 
 Array = np.ndarray[Any, Any]
-
-_FIRST_BYTE: Callable[[Any], Any] = c_char.from_buffer
 
 #: A saved program, as a model file stores it; arrays are views, not copies.
 Pieces = list[bytes | memoryview | SavedWeights]
@@ -115,6 +120,8 @@ class CpuExecutable(
     StatesPrecision,
     UpdatesInPlace,
     Observable,
+    PlansOtherSizes,
+    RunsDirectly,
 ):
     """An executable that runs a compiled program; runs share no state, so several threads may use it at once.
 
@@ -122,23 +129,27 @@ class CpuExecutable(
         compiled: the program.
         threads: maximum number of threads of a run.
         peak_flops: returns the floating-point operations per second of one core, for profiles; 0 if unknown.
+        complete: returns the program with what ``compiled`` lacks, if it lacks anything that only reports need.
     """
 
-    def __init__(self, compiled: CompiledProgram, threads: int, peak_flops: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        compiled: CompiledProgram,
+        threads: int,
+        peak_flops: Callable[[], float],
+        complete: Callable[[], CompiledProgram] | None = None,
+    ) -> None:
         self._program = compiled.program
-        self._steps = compiled.steps
         self._faults = compiled.faults
-        self._intervals = compiled.intervals
-        self._weight_bytes = compiled.weight_bytes
         self._peak_flops = peak_flops
         self._threads = threads
-        self._save = compiled.save
-        self._segments = compiled.segments
+        self._complete = complete or (lambda: compiled)
         self._observed: ObservedProgram | None = None
         self._notes = compiled.tuned.notes
-        self._computes = compiled.computes
         self._in_place = compiled.in_place
         self._caches = frozenset(compiled.in_place.values())
+        #: Returns what makes the executable for other shapes of the inputs, as long as the session lives.
+        self.resize: Callable[[], Resize | None] = lambda: None
         size = self._program.scratch_bytes(threads)
         #: Includes the bytes that are skipped to align the arena.
         self.scratch_bytes = size + ALIGNMENT if size else 0
@@ -156,18 +167,18 @@ class CpuExecutable(
     @property
     def computes(self) -> str:
         """The types that the program computes in, with the number of products that have another type than the rest."""
-        return self._computes()
+        return self._complete().computes()
 
     def save(self) -> Pieces:
         """Return the program, its kernels and the packed weights as pieces for :meth:`CpuBackend.restore`."""
-        return self._save()
+        return self._complete().save()
 
     def constants_read(self) -> Sequence[str]:
         """Return the names of the graph's constants that :meth:`CpuBackend.restore` and the restored program read."""
         from lite_cpu.saved.constants import names_read
         from lite_cpu.saved.frame import read_frame
 
-        program = self._save()[0]
+        program = self.save()[0]
         assert not isinstance(program, SavedWeights)
         return names_read(read_frame(memoryview(program)).description["constants"])
 
@@ -175,7 +186,35 @@ class CpuExecutable(
         """Return the sizes of arena, scratch memory and weights, and the lifetimes of the tensors in the arena."""
         program = self._program
         scratch_bytes = self._threads * program.thread_scratch_bytes
-        return MemoryUse(program.arena_bytes, self._intervals, scratch_bytes, self._weight_bytes)
+        complete = self._complete()
+        return MemoryUse(program.arena_bytes, complete.intervals, scratch_bytes, complete.weight_bytes)
+
+    def resized(self, shapes: Shapes) -> Resized | None:
+        """Return the executable for other shapes of the inputs; None if the partition must be compiled for them."""
+        resize = self.resize()
+        return None if resize is None else resize(shapes)
+
+    def plan_for(self, plan: Plan, shapes: Sequence[tuple[int, ...]]) -> Plan | None:
+        """Return the plan for other shapes of a model's inputs, if its partitions need not be compiled for them."""
+        from lite_compiler.resized_plan import resized_plan  # imported late: most sessions have inputs of one shape
+
+        return resized_plan(plan, shapes)
+
+    def direct_run(
+        self, graph: Graph, step: Step, arenas: Sequence[tuple[Memory, int]], pool: ScratchPool
+    ) -> DirectProgram | None:
+        """Return the short way through a plan; see :class:`~lite_core.direct.RunsDirectly`.
+
+        There is none if the plan does more than run the program: if it returns an input or a constant, or one result
+        twice, or if results get their shapes during the run.
+        """
+        results = step.writes
+        is_whole = len(graph.outputs) == len(results) and set(graph.outputs) == set(results)
+        is_plain = type(self).run is CpuExecutable.run and all(value.type.is_static for value in results)
+        if not is_whole or not is_plain:
+            return None
+        report = self._record if self._faults or self._in_place else None
+        return DirectProgram(self._program, self._threads, report, self._check, graph, step, arenas, pool)
 
     def run(
         self,
@@ -196,7 +235,7 @@ class CpuExecutable(
         ]
         arena = 0 if scratch is None else -(-address_of(scratch.data) // ALIGNMENT) * ALIGNMENT
         addresses = [arena, 0, *map(address_of, sources), *[address_of(b.data) for b in outputs]]
-        if not self._faults and not self.in_place:
+        if not self._faults and not self._in_place:
             self._program.run(addresses, self._threads, times)
             return
         record = self._record(sources, [b.data for b in outputs])
@@ -205,13 +244,14 @@ class CpuExecutable(
 
     def _record(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
         """Return what a run has besides its arguments: an empty fault, and the strides of its caches in elements."""
+        if not self._in_place:
+            return np.zeros(2, np.int64)
         pairs = [array for o, i in self.in_place.items() for array in (outputs[o], inputs[i])]
         return np.array([0, 0, *(n // a.itemsize for a in pairs for n in a.strides[:2])], np.int64)
 
     def _check(self, fault: Array) -> None:
-        number, found = fault[:2].tolist()
-        if number:
-            raise ExecutionError(self._faults[number - 1].replace("{}", str(found)))
+        if number := int(fault[0]):
+            raise ExecutionError(self._complete().faults[number - 1].replace("{}", str(int(fault[1]))))
 
     def run_observed(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, observer: Observer
@@ -222,8 +262,9 @@ class CpuExecutable(
         from lite_cpu.observed import ObservedProgram
 
         if self._observed is None:
-            steps = [StepSummary(step.kernel, step.nodes, step.flops) for step in self._steps]
-            self._observed = ObservedProgram(self._program, steps, self._segments())
+            complete = self._complete()
+            steps = [StepSummary(step.kernel, step.nodes, step.flops) for step in complete.steps]
+            self._observed = ObservedProgram(complete.program, steps, complete.segments())
         sources = [np.ascontiguousarray(b.data) for b in inputs]
         results = [b.data if b.data.flags.c_contiguous else np.empty(b.data.shape, b.data.dtype) for b in outputs]
         record = self._record(sources, results)
@@ -240,15 +281,16 @@ class CpuExecutable(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None
     ) -> Sequence[KernelTime]:
         """Run the program and return the time of each kernel and its share of the peak of all threads."""
-        times = np.zeros(len(self._steps) + 1, np.int64)
+        steps = self._complete().steps
+        times = np.zeros(len(steps) + 1, np.int64)
         peak = self._peak_flops() * self._threads
         self.run(inputs, outputs, scratch, times)
-        seconds = np.diff(times) * 1e-9
+        seconds = times[1:] * 1e-9
         return [
             KernelTime(
                 s.kernel, s.nodes, float(t), s.flops, s.bytes, s.flops / t / peak if s.flops and t and peak else None
             )
-            for s, t in zip(self._steps, seconds)
+            for s, t in zip(steps, seconds)
         ]
 
 
@@ -287,22 +329,3 @@ class ForeignExecutable(CpuExecutable):
         from lite_compiler.staging import HostExecutable
 
         HostExecutable(self._graph).run_observed(inputs, outputs, scratch, observer)
-
-
-def address_of(array: Array) -> int:
-    """Return the address of a contiguous array, for most arrays in a third of the time of ``array.ctypes.data``.
-
-    An input is a read-only view, usually of a writable array: if both are contiguous and of one size, they begin at the
-    same address.
-    """
-    flags = array.flags
-    source = array if flags.writeable else array.base
-    if not flags.c_contiguous:  # a cache
-        pass
-    elif source is array or (type(source) is np.ndarray and source.nbytes == array.nbytes):
-        try:
-            return addressof(_FIRST_BYTE(source))
-        except (TypeError, ValueError):  # it is read-only or empty, or its element type is unknown to buffers
-            pass
-    address: int = array.__array_interface__["data"][0]
-    return address

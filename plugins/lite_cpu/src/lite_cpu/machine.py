@@ -40,6 +40,8 @@ class Machine:
         matrix_tiles: it multiplies matrices of bytes and of bfloat16 in registers of 16 rows of 64 bytes (AMX). Without
             ``+amx-tile`` among the features they are emulated, which is for tests.
         half: one instruction converts float16 to float32.
+        half_products: one instruction multiplies and adds float16 (FMLA, VFMADDPH). Without ``+fullfp16`` or
+            ``+avx512fp16`` among the features it is emulated, which is for tests.
         l1_bytes: size of one core's first-level data cache, in bytes.
         l2_bytes: size of one core's second-level cache, in bytes.
         tuning: numbers that choices between equally correct kernels and plans depend on. Not part of the
@@ -63,6 +65,7 @@ class Machine:
     bf16_matrix: bool = False
     matrix_tiles: bool = False
     half: bool = False
+    half_products: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     tuning: Tuning = field(default=Tuning(), repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lite_cpu.machine import Machine
 
-__all__ = ["MAX_ROWS", "bfloat16_unit", "precision_details"]
+__all__ = ["MAX_ROWS", "bfloat16_unit", "float16_unit", "precision_details"]
 
 #: Maximum number of rows, by measurement, with which memory limits the speed of a product: weights are then stored in
 #: 16 bits.
@@ -18,8 +18,9 @@ def precision_details(machine: Machine) -> dict[str, str]:
     stored = f"float32; only the weights of large products of at most {MAX_ROWS} rows are stored in "
     no_half = "float32: the processor has no instruction that converts float16"
     products = f"bfloat16 products by {bfloat16_unit(machine)} with sums in float32, everything else in float32"
+    halves = f"float16 products with constants by {float16_unit(machine)}, everything else in float32"
     return {
-        "float16": f"{stored}float16" if machine.half else no_half,
+        "float16": halves if machine.half_products else f"{stored}float16" if machine.half else no_half,
         "bfloat16": products if machine.bf16_dot or machine.matrix_tiles else f"{stored}bfloat16",
         "int8": f"products of quantized models by {_int8_unit(machine)} with sums in int32",
     }
@@ -30,6 +31,11 @@ def bfloat16_unit(machine: Machine) -> str:
     if machine.triple.startswith("aarch64"):
         return f"{'BFMMLA and BFDOT' if machine.bf16_matrix else 'BFDOT'} ({_NOT_RUN})"
     return f"AMX ({_NOT_RUN})" if machine.matrix_tiles else "AVX512-BF16"
+
+
+def float16_unit(machine: Machine) -> str:
+    """Return the name of the instructions by which a machine multiplies float16, for users."""
+    return f"{'FMLA' if machine.triple.startswith('aarch64') else 'AVX512-FP16'} ({_NOT_RUN})"
 
 
 def _int8_unit(machine: Machine) -> str:

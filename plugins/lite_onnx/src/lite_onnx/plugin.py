@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lite_core.plugins import hookimpl
 
 if TYPE_CHECKING:
+    from lite_core.ops import OpDef
     from lite_onnx.format import OnnxFormat
     from lite_onnx.passes import DecoderFusion
 
@@ -18,6 +19,13 @@ def lite_formats() -> list[OnnxFormat]:
     from lite_onnx.format import OnnxFormat
 
     return [OnnxFormat()]
+
+
+@hookimpl
+def lite_ops() -> list[OpDef]:
+    from lite_onnx.image_decoder import IMAGE_DECODER
+
+    return [IMAGE_DECODER]
 
 
 @hookimpl

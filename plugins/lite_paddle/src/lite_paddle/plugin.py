@@ -27,12 +27,14 @@ class PaddleFormat:
 
         return sniff(path) is not None
 
-    def read(self, path: Path, *, params: str | Path | None = None) -> Graph:
+    def read(self, path: Path, *, params: str | Path | None = None, lod: bool = False) -> Graph:
         """Read a model and lower it to Lite's opset.
 
         Args:
             path: the program file, or a folder with one.
             params: the parameter file, if it is not beside the program.
+            lod: whether inputs with sequences (LoD) hold several: the graph then has an input ``NAME.lod`` with the
+                sequence offsets of each, ``NAME.lod0``, ``NAME.lod1`` ... if it has several levels.
 
         Raises:
             ModelFormatError: the file is damaged, not an inference model, or parameters are missing.
@@ -41,7 +43,7 @@ class PaddleFormat:
         from lite_paddle.lowering import lower
         from lite_paddle.reader import read
 
-        return lower(read(path, params=params))
+        return lower(read(path, params=params), lod=lod)
 
 
 @hookimpl

@@ -62,7 +62,7 @@ _REQUIRED: Mapping[str, frozenset[str]] = {
 _EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     "v2": {},
     "v3": {"avxvnni": "vnni"},
-    "v4": {"avx512vnni": "vnni", "avx512bf16": "bf16", "amx-tile": "amx"},
+    "v4": {"avx512vnni": "vnni", "avx512bf16": "bf16", "avx512fp16": "fp16", "amx-tile": "amx"},
 }
 
 #: The features of matrix tiles. Kernels use them together or not at all.
@@ -81,6 +81,7 @@ _LINUX_NAMES: Mapping[str, str] = {
     "amx_int8": "amx-int8",
     "amx_tile": "amx-tile",
     "avx512_bf16": "avx512bf16",
+    "avx512_fp16": "avx512fp16",
     "avx512_vnni": "avx512vnni",
     "avx_vnni": "avxvnni",
     "bmi1": "bmi",
@@ -296,6 +297,7 @@ def _with_extensions(base: Machine, extensions: Mapping[str, str], processor: Pr
         features=(*base.features, *(f"+{feature}" for feature in features)),
         dot_product="vnni" in present.values(),
         bf16_dot="bf16" in present.values(),
+        half_products="fp16" in present.values(),
         matrix_tiles="amx" in present.values(),
     )
     sizes = processor.cache_bytes

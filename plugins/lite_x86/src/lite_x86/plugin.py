@@ -8,6 +8,7 @@ from lite_core.plugins import hookimpl
 
 if TYPE_CHECKING:
     from lite_core.backend import Backend
+    from lite_cpu.growing import GrowingOutputs
 
 LITE_API_VERSION = 1
 
@@ -17,3 +18,10 @@ def lite_backends() -> list[Backend]:
     from lite_x86.backend import X86Backend
 
     return [X86Backend()]
+
+
+@hookimpl
+def lite_passes() -> list[GrowingOutputs]:
+    from lite_cpu.growing import GrowingOutputs
+
+    return [GrowingOutputs()]

@@ -156,6 +156,42 @@ def _(g: Draft) -> None:
     g.output(*g.several("Loop", 4, g.constant(4, "int64"), go, first, g("Neg", first), body=b.builder.build()))
 
 
+@graphs.case("loop-stops-and-collects", ("float32", "float64", "float16", "int64", "uint8"), op="Loop")
+def _(g: Draft) -> None:
+    """The condition ends the loop before the limit, or before it begins; outputs of two types are stacked."""
+    x, last = g.input(2, 3), g.input_of(2, 5, 0, dtype="int64")
+    b, number, _, state = _body(g, (2, 3))
+    after = b("Max", state, x)
+    b.output(b("Less", number, last), after, b("Add", after, state), b("Greater", after, x))
+    go = g.input_of(True, True, False, dtype="bool")
+    g.output(*g.several("Loop", 3, g.constant(4, "int64"), go, x, body=b.builder.build()))
+
+
+@graphs.case("loop-updates-a-table", ("float32", "int64", "uint8"), numerics=EXACT, op="Loop")
+def _(g: Draft) -> None:
+    """A row of a carried table is replaced in each iteration, and another row is read."""
+    row = g.input(3)
+    b, number, condition, table = _body(g, (5, 3))
+    at = b("Reshape", number, (1, 1))
+    updated = b("ScatterND", table, at, b("Unsqueeze", b("Max", row, b("Gather", table, number)), (0,)))
+    b.output(b("Identity", condition), updated, b("Gather", updated, b.constant(4, "int64")))
+    trips = g.constant(4, "int64")
+    g.output(*g.several("Loop", 2, trips, g.constant(True, "bool"), g.input(5, 3), body=b.builder.build()))
+
+
+@graphs.case("loop-replaces", op="Loop")
+def _(g: Draft) -> None:
+    """The body does not read a carried value, and gives it another rank; without an iteration it stays."""
+    x = g.input(2, 3)
+    b = g.body("body")
+    _, condition = b.argument("int64"), b.argument("bool")
+    state, _ = b.argument(g.dtype, 2, 3), b.argument(g.dtype, "length")
+    after = b("Add", state, x)
+    b.output(b("Identity", condition), after, b("Unsqueeze", after, (0,)))
+    trips = g.input_of(2, 0, 1, dtype="int64")
+    g.output(*g.several("Loop", 2, trips, g.constant(True, "bool"), x, g.constant([1, 2]), body=b.builder.build()))
+
+
 @graphs.case("loop-grows", op="Loop")
 def _(g: Draft) -> None:
     """The carried value has a different size in each iteration."""

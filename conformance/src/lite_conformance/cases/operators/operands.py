@@ -28,7 +28,7 @@ __all__ = [
     "without_nan",
 ]
 
-ALL = tuple(d for d in DType if not d.is_narrow)
+ALL: tuple[DType, ...] = tuple(d for d in DType if not d.is_narrow and d is not DType.STRING)
 FLOATS = tuple(d for d in ALL if d.is_floating)
 INTEGERS = tuple(d for d in ALL if d.is_integer)
 NUMERIC = INTEGERS + FLOATS

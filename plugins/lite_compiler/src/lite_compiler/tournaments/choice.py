@@ -65,10 +65,11 @@ def problem(kind: str, tensors: Iterable[StridedTensor[Any]], **sizes: object) -
     Args:
         kind: the kind of problem.
         tensors: tensors whose element types matter.
-        sizes: sizes by name.
+        sizes: sizes by name; a pair becomes ``3x3``.
     """
     types = " ".join(str(tensor.dtype) for tensor in tensors)
-    return f"{kind} of {types}: " + ", ".join(f"{name} {size}" for name, size in sizes.items())
+    texts = {name: "x".join(map(str, size)) if isinstance(size, tuple) else size for name, size in sizes.items()}
+    return f"{kind} of {types}: " + ", ".join(f"{name} {text}" for name, text in texts.items())
 
 
 def _microseconds(seconds: float) -> str:

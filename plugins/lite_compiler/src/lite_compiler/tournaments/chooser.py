@@ -50,6 +50,11 @@ class Chooser(Generic[S]):
         """True if unknown choices are measured."""
         return self._compare is not None
 
+    @property
+    def may_choose(self) -> bool:
+        """False if every problem gets its first candidate, because nothing was or will be measured."""
+        return self.is_tuning or (self._table is not None and self._table.count > 0)
+
     def choose(self, problem: str, candidates: Sequence[C], steps: Callable[[C], Sequence[S]]) -> C:
         """Return the candidate that is known to be fastest, or the first one if none is known.
 

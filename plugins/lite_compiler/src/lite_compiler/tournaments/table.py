@@ -54,6 +54,12 @@ class ChoiceTable:
                     return choice
         return None
 
+    @property
+    def count(self) -> int:
+        """The number of choices that are known."""
+        with self._lock:
+            return len(self._loaded()) + len(self._from_files)
+
     def add(self, problem: str, choice: Choice) -> None:
         """Store a choice that was measured on this machine."""
         with self._lock:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lite_compiler.chains import Apply
+from lite_compiler.tracing.numbers import computed
 from lite_core.ir import DType
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
@@ -73,12 +74,7 @@ class AttentionShape:
 
     def blocks(self, machine: Machine, threads: int) -> tuple[int, int]:
         """Return the rows of a work item, and the rows whose scores fit into the first-level cache at once."""
-        tile_rows = gemm_tile(machine)[0]
-        item_rows = -(-self.rows // tile_rows) * tile_rows
-        while threads > 1 and self.items(item_rows) < 2 * threads and item_rows >= 8 * tile_rows:
-            item_rows = -(-item_rows // 2 // tile_rows) * tile_rows
-        score_rows = max(1, machine.l1_bytes // (4 * max(1, self.tokens)) // tile_rows) * tile_rows
-        return item_rows, min(score_rows, item_rows)
+        return _blocks(self, machine, threads)
 
     def items(self, item_rows: int) -> int:
         return self.batches * self.heads * -(-self.rows // item_rows)
@@ -104,6 +100,17 @@ class AttentionShape:
         blocks = {"item_rows": item_rows, "score_rows": score_rows}
         listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
         return listed + [stride for strides in operands for stride in strides]
+
+
+@computed
+def _blocks(shape: AttentionShape, machine: Machine, threads: int) -> tuple[int, int]:
+    """Return what :meth:`AttentionShape.blocks` does."""
+    tile_rows = gemm_tile(machine)[0]
+    item_rows = -(-shape.rows // tile_rows) * tile_rows
+    while threads > 1 and shape.items(item_rows) < 2 * threads and item_rows >= 8 * tile_rows:
+        item_rows = -(-item_rows // 2 // tile_rows) * tile_rows
+    score_rows = max(1, machine.l1_bytes // (4 * max(1, shape.tokens)) // tile_rows) * tile_rows
+    return item_rows, min(score_rows, item_rows)
 
 
 @dataclass(frozen=True)

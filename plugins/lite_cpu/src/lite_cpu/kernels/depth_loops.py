@@ -42,26 +42,27 @@ class Fetch:
     every: int = 1
 
 
-#: ``products(x, weights, total)`` returns the total plus the products of each lane of two vectors of 32-bit elements.
+#: ``products(x, weights, total)`` returns the total plus the products of each lane of two vectors: of elements of
+#: 32 bits, or of float16 with sums in float16.
 AddProducts = Callable[[Val, Val, Val], Val]
 
 
 def multiply_add(x: Val, weights: Val, total: Val) -> Val:
-    """Return ``total + x * weights``, all float32."""
+    """Return ``total + x * weights``, all of one type of floats."""
     return x.k.fma(x, weights, total)
 
 
 def by_lane(products: AddProducts) -> MultiplyByLane:
-    """Return a function for :func:`multiply_by_lane` that adds ``products``; weights of 16 bits are widened."""
+    """Return a function for :func:`multiply_by_lane` that adds ``products``; weights get the type of the sums."""
 
     def multiply(x: Val, number: int, weights: Val, total: Val) -> Val:
-        return products(x.repeat_lane(number, weights.lanes), _wide(weights), total)
+        return products(x.repeat_lane(number, weights.lanes), _as_factor(weights, total.dtype), total)
 
     return multiply
 
 
-def _wide(weights: Val) -> Val:
-    return weights.to(DType.FLOAT32) if weights.dtype.is_half else weights
+def _as_factor(weights: Val, sums: DType) -> Val:
+    return weights.to(sums) if weights.dtype.is_half else weights
 
 
 def multiply_by_broadcast(
@@ -77,21 +78,21 @@ def multiply_by_broadcast(
 
     Args:
         k: the emitter.
-        rows: the first element of each row of A, of 32 bits.
+        rows: the first element of each row of A.
         panel: the first vector of B, see :func:`~lite_cpu.kernels.tiles.pack_panels`.
         depth: number of elements of a row.
         chains: independent sums, which the steps add to in turns.
         fetches: memory to prefetch.
         products: adds products to a sum.
     """
-    lanes, vectors = k.machine.lanes(), len(chains[0][0])
+    lanes, vectors, dtype = k.machine.lanes(), len(chains[0][0]), chains[0][0][0].dtype
     # Offsets that move with the depth: multiplied by it, they would be computed anew at every step.
     b_at = k.variable(k.index(0))
     fetched = [(k.variable(k.index(fetch.at)), fetch) for fetch in fetches]
 
     def multiply(d: Val, sums: Sums) -> None:
         loaded = [panel[b_at.get() + v * lanes].load(lanes) for v in range(vectors)]
-        weights = [_wide(weight) for weight in loaded]
+        weights = [_as_factor(weight, dtype) for weight in loaded]
         for at, fetch in fetched:
             fetch.start[at.get()].prefetch(level=fetch.level)
         for row, totals in zip(rows, sums):
@@ -121,7 +122,7 @@ def multiply_by_lane(
     *,
     group: int = 1,
 ) -> None:
-    """Emit ``sums += rows * panel``, where a lane has a group of elements, together 32 bits.
+    """Emit ``sums += rows * panel``, where a lane has an element, or a group of them that has 32 bits together.
 
     Args:
         k: the emitter.

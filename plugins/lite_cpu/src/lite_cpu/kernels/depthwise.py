@@ -152,12 +152,20 @@ class Edges:
         """
         if columns < across.tile:
             return None
-        starts = [0, *range(columns - (columns - 1) // across.tile * across.tile, columns, across.tile)]
-        before = [max(0, left - start * across.stride) for start in starts]
-        after = [max(0, start * across.stride - left + across.reach + 1 - x_columns) for start in starts]
-        if any(before[1:]) or any(after[:-1]):
+        others = (columns - 1) // across.tile  # the tiles besides the first one; the last one ends at the last column
+        second, last = columns - others * across.tile, columns - across.tile if others else 0
+        last_but_one = 0 if others == 1 else columns - 2 * across.tile
+
+        def before(start: int) -> int:
+            return max(0, left - start * across.stride)
+
+        def after(start: int) -> int:
+            return max(0, start * across.stride - left + across.reach + 1 - x_columns)
+
+        # The second tile is the next one to leave the image on the left, the last but one on the right.
+        if others and (before(second) or after(last_but_one)):
             return None
-        return cls(before[0], after[-1], only=len(starts) == 1)
+        return cls(before(0), after(last), only=not others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,37 +13,50 @@ from typing import ClassVar
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
-from lite_cpu.emitter import Emitter, Pointer, Val
+from lite_cpu.emitter import Emitter, Pointer, Val, float_bits
 from lite_cpu.kernels.bands import BAND_PARAMETERS, BandEmitter, BandItem, BandShape
 from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs, join_pairs
 from lite_cpu.kernels.depth_loops import multiply_add
+from lite_cpu.kernels.half_products import add_halves, with_lanes_of_halves
 from lite_cpu.kernels.tiles import BlockEmitter, Rows, Window
+from lite_cpu.machine import Machine
 
 __all__ = ["MOST_PLANES", "Direct", "DirectShape"]
 
-F32 = DType.FLOAT32
+F16, F32 = DType.FLOAT16, DType.FLOAT32
 
 #: Maximum number of channels that can be gathered from separate planes; a picture has three.
 MOST_PLANES = 4
 
 #: Order of the parameters; then follow the strides of epilogue operands.
-PARAMETERS = (*BAND_PARAMETERS, "x_channel", "band_elements")
+PARAMETERS = (*BAND_PARAMETERS, "x_channel", "band_elements", "unit_bits")
 
 
 @dataclass(frozen=True, slots=True)
 class DirectShape(BandShape):
-    """Sizes and strides of a float convolution by bands; for ``gathered`` see :class:`Direct`."""
+    """Sizes and strides of a float convolution by bands; for ``gathered`` see :class:`Direct`.
+
+    Attributes:
+        itemsize: bytes of an element of the copy.
+        b_unit: the number that multiplies weights of float16.
+    """
 
     parameters: ClassVar[tuple[str, ...]] = PARAMETERS
 
     x_channel: int
     gathered: bool = False
+    itemsize: int = 4
+    b_unit: float = 1.0
+
+    @property
+    def unit_bits(self) -> int:
+        return float_bits(self.b_unit)
 
     @property
     def scratch_bytes(self) -> int:
         window = self.window_rows * self.taps * self.depth
-        return 4 * (self.band_elements + self.gathered * self.band_rows * self.out_width * window)
+        return self.itemsize * (self.band_elements + self.gathered * self.band_rows * self.out_width * window)
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,7 @@ class Direct(Kernel):
         matrices: the pairs of the weights are packed in groups of two, see :class:`.tiles.BlockEmitter`; the pairs of a
             pixel are even.
         plane: element type of planes.
+        halves: the input, the copy and the weights are float16, multiplied as :mod:`.half_products` describes.
     """
 
     epilogue: Chain
@@ -71,16 +85,27 @@ class Direct(Kernel):
     pairs: bool = False
     plane: DType = F32
     matrices: bool = False
+    halves: bool = False
 
     @property
     def computes(self) -> Products:
-        return Products("bfloat16" if self.pairs else "float32")
+        return Products("bfloat16" if self.pairs else "float16" if self.halves else "float32")
+
+    def machine_of_tile(self, machine: Machine) -> Machine:
+        """Return the machine whose lanes are the columns of a vector of the tile."""
+        return with_lanes_of_halves(machine) if self.halves else machine
+
+    @property
+    def _element(self) -> DType:
+        """The element type of the copy."""
+        return F16 if self.halves else F32
 
     def emit(self, k: Emitter) -> None:
+        k.machine = self.machine_of_tile(k.machine)
         with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
             p = {name: params[i] for i, name in enumerate(PARAMETERS)}
             bands = BandEmitter(k, pointers, params, p)
-            copy = scratch.cast(F32)
+            copy = scratch.cast(self._element)
             bands.items(
                 begin, end, lambda item: self._copy(bands, item, copy), lambda item: self._multiply(bands, item, copy)
             )
@@ -90,7 +115,8 @@ class Direct(Kernel):
         k, p = bands.k, bands.p
         start = item.image * p["x_batch"]
         # Planes are those of a single group.
-        image = bands.pointers.tensor(0, self.plane)[start + (0 if self.planes else item.group * p["channels"])]
+        element = self.plane if self.planes else self._element
+        image = bands.pointers.tensor(0, element)[start + (0 if self.planes else item.group * p["channels"])]
 
         def copy_row(y: Val, target: Pointer, pixels: Val) -> None:
             source = image[y * p["x_row"]]
@@ -100,7 +126,7 @@ class Direct(Kernel):
             else:
                 bands.copy_pixels(source, target, pixels, lambda run, to, length: _copy_run(k, run, to, length))
 
-        bands.copy(item, copy, k.constant(0.0, F32), copy_row)
+        bands.copy(item, copy, k.constant(0.0, self._element), copy_row)
         if self.gathered:
             self._gather_windows(bands, item, copy)
 
@@ -122,12 +148,13 @@ class Direct(Kernel):
             a, groups, pixels = Rows(copy[p["band_elements"]], total, none), one, item.rows * p["out_width"]
             window = Window(one, one, total, none, none)
         tensors = bands.tensors(item, a, self.epilogue, output=3)
-        element = PAIR if self.pairs else F32
+        element = PAIR if self.pairs else self._element
         tensors = replace(tensors, a=replace(tensors.a, start=tensors.a.start.cast(element)))
         b = pointers.tensor(1, element)[item.group * p["b_group"] + item.column * window.total]
         bias = pointers.tensor(2, F32)[bands.first_column(item)]
-        products = add_pairs if self.pairs else multiply_add
-        blocks = BlockEmitter(k, self.epilogue, window, products, self.matrices)
+        products = add_pairs if self.pairs else add_halves if self.halves else multiply_add
+        unit = bands.params.number(PARAMETERS.index("unit_bits"), F32) if self.halves else None
+        blocks = BlockEmitter(k, self.epilogue, window, products, self.matrices, unit)
         blocks.block(tensors, groups, pixels, item.columns, b, bias)
 
 

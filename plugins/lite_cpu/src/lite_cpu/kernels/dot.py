@@ -22,7 +22,7 @@ _ROWS = 4
 class Dot(Gemm):
     """:class:`~lite_cpu.kernels.gemm.Gemm` with one column; B is not packed, but [batches, depth]."""
 
-    def block_emitter(self, k: Emitter, window: Window) -> BlockEmitter:
+    def block_emitter(self, k: Emitter, unit: Val | None, window: Window) -> BlockEmitter:
         return _DotEmitter(k, self.epilogue, window, self.products)
 
 

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache, partial
-from itertools import product
+from functools import partial
 
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
-from lite_cpu.emitter import Emitter, Params, Pointers, Val
+from lite_cpu.emitter import Emitter, Params, Pointers, Val, float_bits
 from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
 from lite_cpu.kernels.depth_loops import AddProducts, multiply_add
+from lite_cpu.kernels.gemm_blocks import gemm_blocks
+from lite_cpu.kernels.half_products import add_halves, with_lanes_of_halves
 from lite_cpu.kernels.pair_tile_blocks import PairTileBlocks
-from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, gives_own_rows, parts, time_of_a_weight
-from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels, rows_time
+from lite_cpu.kernels.tiles import BlockEmitter, BlockTensors, Rows, Window, gemm_tile, pack_panels
 from lite_cpu.machine import Machine
 
 __all__ = ["Gemm", "GemmShape", "gemm_tile", "operand_rows", "pack_panels"]
 
-F32 = DType.FLOAT32
+F16, F32 = DType.FLOAT16, DType.FLOAT32
 
 #: Order of the parameters; then follow the (batch, group, row) strides of each epilogue operand.
 PARAMETERS = (
@@ -34,7 +34,7 @@ PARAMETERS = (
     "a_batch", "a_group", "a_row", "a_segment", "a_tap",
     "b_batch", "bias_batch",
     "c_batch", "c_group", "c_row",
-    "row_block", "column_block", "group_block",
+    "row_block", "column_block", "group_block", "b_unit",
 )  # fmt: skip
 _AT = {name: i for i, name in enumerate(PARAMETERS)}
 
@@ -44,7 +44,7 @@ class GemmShape:
     """Sizes and strides of one product, in elements; see :data:`PARAMETERS`.
 
     ``C[batch, group, row, :] = epilogue(bias + sum over segments s, taps t, depth d of
-    A[batch, group, row, s, t, d] * B[batch, (s * taps + t) * depth + d, :])``.
+    A[batch, group, row, s, t, d] * B[batch, (s * taps + t) * depth + d, :])``. ``b_unit`` multiplies B if A is float16.
     """
 
     rows: int
@@ -64,6 +64,7 @@ class GemmShape:
     bias_batch: int = 0
     c_batch: int = 0
     c_group: int = 0
+    b_unit: float = 1.0
 
     @property
     def flops(self) -> int:
@@ -78,15 +79,9 @@ class GemmShape:
 
         ``tile_rows`` are the rows of a tile if it is none of vector registers.
         """
-        return _blocks(self, machine, threads, tile_rows)
-
-    def timed_items(self, machine: Machine, row_block: int, column_block: int) -> Items:
-        times = []
-        for rows, row_count in parts(self.rows, row_block):
-            weight = self.total_depth * time_of_a_weight(machine, rows_time(machine, rows))
-            for columns, column_count in parts(self.columns, column_block):
-                times.append((weight * columns + ITEM_TIME, self.batches * self.groups * row_count * column_count))
-        return times
+        return gemm_blocks(
+            self.rows, self.total_depth, self.columns, self.batches, self.groups, machine, threads, tile_rows
+        )
 
     def items(self, row_block: int, column_block: int, group_block: int = 1) -> int:
         group_blocks = -(-self.groups // group_block)
@@ -96,29 +91,9 @@ class GemmShape:
         self, row_block: int, column_block: int, operands: Sequence[tuple[int, int, int]], group_block: int = 1
     ) -> list[int]:
         blocks = {"row_block": row_block, "column_block": column_block, "group_block": group_block}
+        blocks["b_unit"] = float_bits(self.b_unit)
         listed = [blocks[n] if n in blocks else getattr(self, n) for n in PARAMETERS]
         return listed + [stride for strides in operands for stride in strides]
-
-
-@lru_cache(1024)  # layers of one size are many, and the plans of a decoder differ only in the length of its cache
-def _blocks(shape: GemmShape, machine: Machine, threads: int, tile_rows: int) -> tuple[int, int]:
-    """Return what :meth:`GemmShape.blocks` does."""
-    register_rows, vectors = gemm_tile(machine)
-    tile_rows = tile_rows or register_rows
-    width = vectors * machine.lanes()
-    row_bytes = 4 * max(1, shape.total_depth)
-    row_block = max(1, machine.l2_bytes // 2 // row_bytes // tile_rows) * tile_rows
-    row_block = min(row_block, -(-shape.rows // tile_rows) * tile_rows)
-    column_block = -(-shape.columns // width) * width
-    if threads == 1 or shape.flops < machine.tuning.parallel_operations:
-        return row_block, column_block
-    heights = [*fractions(row_block, tile_rows), *fractions(-(-shape.rows // tile_rows) * tile_rows, tile_rows)]
-    blocks = product((height for height in heights if height <= row_block), fractions(column_block, width))
-
-    def gives_rows(block: tuple[int, int]) -> bool:
-        return shape.batches == 1 and gives_own_rows(shape.rows, block[0], threads)
-
-    return best_division({block: shape.timed_items(machine, *block) for block in blocks}, threads, gives_rows)
 
 
 def operand_rows(
@@ -146,16 +121,24 @@ class Gemm(Kernel):
         weights: element type of B, a float of 32 or 16 bits; B is multiplied in float32.
         pairs: A and B are bfloat16, in pairs along the depth: sizes and strides of A and B count pairs.
         matrices: the pairs of B are packed in groups of two, see :class:`.tiles.BlockEmitter`; the depth is even.
+        halves: A and B are float16, multiplied as :mod:`.half_products` describes; there are several columns.
     """
 
     epilogue: Chain
     weights: DType = F32
     pairs: bool = False
     matrices: bool = False
+    halves: bool = False
 
     @property
     def computes(self) -> Products:
+        if self.halves:
+            return Products("float16")
         return Products("bfloat16" if self.pairs else "float32", str(self.weights) if self.weights.is_half else "")
+
+    def machine_of_tile(self, machine: Machine) -> Machine:
+        """Return the machine whose lanes are the columns of a vector of the tile."""
+        return with_lanes_of_halves(machine) if self.halves else machine
 
     def scratch_bytes(self, row_block: int, shape: GemmShape) -> int:
         """Return the scratch memory of a thread for items of ``row_block`` rows."""
@@ -163,15 +146,17 @@ class Gemm(Kernel):
 
     @property
     def products(self) -> AddProducts:
-        return add_pairs if self.pairs else multiply_add
+        return add_pairs if self.pairs else add_halves if self.halves else multiply_add
 
     def emit(self, k: Emitter) -> None:
+        k.machine = self.machine_of_tile(k.machine)
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):
-            self.emit_items(k, pointers, params, begin, end, partial(self.block_emitter, k))
+            unit = params.number(_AT["b_unit"], F32) if self.halves else None
+            self.emit_items(k, pointers, params, begin, end, partial(self.block_emitter, k, unit))
 
-    def block_emitter(self, k: Emitter, window: Window) -> BlockEmitter:
-        """Return the emitter of the product of a block."""
-        return BlockEmitter(k, self.epilogue, window, self.products, self.matrices)
+    def block_emitter(self, k: Emitter, unit: Val | None, window: Window) -> BlockEmitter:
+        """Return the emitter of the product of a block; ``unit`` multiplies B, which is float16."""
+        return BlockEmitter(k, self.epilogue, window, self.products, self.matrices, unit)
 
     def emit_items(
         self,
@@ -187,7 +172,7 @@ class Gemm(Kernel):
         row_blocks = (p["rows"] + p["row_block"] - 1) / p["row_block"]
         column_blocks = (p["columns"] + p["column_block"] - 1) / p["column_block"]
         group_blocks = (p["groups"] + p["group_block"] - 1) / p["group_block"]
-        operands_of_product = (PAIR, PAIR) if self.pairs else (F32, self.weights)
+        operands_of_product = (PAIR, PAIR) if self.pairs else (F16 if self.halves else F32, self.weights)
         a, b, bias = (pointers.tensor(i, dtype) for i, dtype in enumerate((*operands_of_product, F32)))
         c = pointers.tensor(3, self.epilogue.output)
         block = blocks(Window(**{f.name: p[f.name] for f in fields(Window)}))

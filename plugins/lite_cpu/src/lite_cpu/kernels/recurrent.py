@@ -19,7 +19,7 @@ from lite_cpu.kernels.depth_loops import by_lane, multiply_add, multiply_by_lane
 from lite_cpu.machine import Machine
 from lite_cpu.scalar_ops import emit_operator
 
-__all__ = ["Activation", "Gru", "Lstm", "Recurrent", "Rnn"]
+__all__ = ["Activation", "Gru", "Lstm", "Recurrent", "Rnn", "Step"]
 
 F32 = DType.FLOAT32
 
@@ -65,6 +65,8 @@ class Step:
         projected: the projected input, a vector for each gate of a block of units: [blocks, gates, lanes].
         bias: the recurrent bias in the same order.
         peepholes: [blocks, 3, lanes] for input, output and forget gate, or None.
+        more: the tensors of :attr:`Recurrent.more_tensors`.
+        hidden: number of hidden units.
     """
 
     state: Sequence[Pointer]
@@ -74,6 +76,8 @@ class Step:
     projected: Sequence[Pointer]
     bias: Pointer
     peepholes: Pointer | None
+    more: Sequence[Pointer]
+    hidden: Val
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,17 @@ class Recurrent(Kernel):
         names = ["projected", "weights", "bias", "initial_h", "y", "y_h"]
         names += ["initial_c", "y_c"] if self.has_cell else []
         names += ["lengths"] if self.lengths else []
-        return (*names, *(["peepholes"] if self.has_peepholes else []))
+        return (*names, *(["peepholes"] if self.has_peepholes else []), *self.more_tensors)
+
+    @property
+    def more_tensors(self) -> tuple[str, ...]:
+        """Names of further constants, one vector for each direction, at the end of :attr:`tensors`."""
+        return ()
+
+    @property
+    def dtypes(self) -> Mapping[str, DType]:
+        """Element types of tensors that are not float32, by name."""
+        return {"lengths": DType.INT32, "weights": PAIR if self.pairs else F32}
 
     def scratch_bytes(self, machine: Machine, hidden: int) -> int:
         """Return the size of two states, a cell, a state times a reset gate, and a rounded state for each row."""
@@ -147,8 +161,7 @@ class Recurrent(Kernel):
             state, new, cell, reset, rounded = (
                 [memory[padded * (self.rows * i + row)] for row in range(self.rows)] for i in range(5)
             )
-            dtypes = {"lengths": DType.INT32, "weights": PAIR if self.pairs else F32, **dict(self.narrow)}
-            tensors = _Tensors(pointers, params, self.tensors, dtypes)
+            tensors = _Tensors(pointers, params, self.tensors, {**self.dtypes, **dict(self.narrow)})
             blocks = (p["sequences"] + (self.rows - 1)) / self.rows
             with k.loop(begin, end) as item:
                 direction, first = item / blocks, item % blocks * self.rows
@@ -172,8 +185,10 @@ class Recurrent(Kernel):
                         [tensors.at("projected", step, direction, s) for s in sequences],
                         tensors.at("bias", 0, direction, 0),
                         tensors.at("peepholes", 0, direction, 0) if self.has_peepholes else None,
+                        [tensors.at(name, 0, direction, 0) for name in self.more_tensors],
+                        p["hidden"],
                     )  # fmt: skip
-                    self._emit_step(k, at, weights, rounded, p["hidden"], padded)
+                    self.emit_step(k, at, weights, rounded, p["hidden"], padded)
                     for row, sequence in enumerate(sequences):
                         _copy(k, new[row], state[row], padded)
                         _copy(k, new[row], tensors.at("y", step, direction, sequence), p["hidden"])
@@ -184,9 +199,10 @@ class Recurrent(Kernel):
                     if self.has_cell:
                         _copy(k, cell[row], tensors.at("y_c", 0, direction, sequence), p["hidden"])
 
-    def _emit_step(
+    def emit_step(
         self, k: Emitter, at: Step, weights: Pointer, rounded: Sequence[Pointer], hidden: Val, padded: Val
     ) -> None:
+        """Emit one step of the recurrence; ``rounded`` is scratch memory for a rounded state of each row."""
         lanes = k.machine.lanes()
         before = 0
         hidden = hidden / 2 if self.pairs else hidden
@@ -240,6 +256,7 @@ class Recurrent(Kernel):
         return totals
 
     def projected(self, k: Emitter, at: Step, row: int, unit: Val, gate: int) -> Val:
+        """Return the projected input of a gate for a vector of units."""
         lanes = k.machine.lanes()
         return at.projected[row][unit * self.gates + gate * lanes].load(lanes)
 

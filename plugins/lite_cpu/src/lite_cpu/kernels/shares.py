@@ -21,6 +21,7 @@ __all__ = [
     "best_division",
     "fractions",
     "gives_own_rows",
+    "nearby",
     "parts",
     "time_of_a_weight",
     "time_of_threads",
@@ -45,6 +46,12 @@ _MANY_ITEMS = 8
 
 #: The times of two divisions are taken for equal up to this factor.
 _NEARLY = 1.03
+
+
+def nearby(length: int) -> int:
+    """Return one of sixteen lengths in each octave, the next one: what is best for it is good for ``length``."""
+    step = 1 << max(0, length.bit_length() - 5)
+    return (length + step // 2) // step * step
 
 
 def fractions(length: int, unit: int) -> list[int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.tracing.numbers import computed
 from lite_core.ir import DType
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.chains import Chain, Operand
@@ -22,11 +23,13 @@ from lite_cpu.kernels.bfloat16_pairs import add_pair_matrices
 from lite_cpu.kernels.depth_loops import (
     AddProducts,
     Fetch,
+    Sums,
     by_lane,
     multiply_add,
     multiply_by_broadcast,
     multiply_by_lane,
 )
+from lite_cpu.kernels.half_products import HalfSums
 from lite_cpu.kernels.small_matrices import blocks_of_rows, multiply_matrices, rows_of_blocks
 from lite_cpu.machine import Machine
 
@@ -202,12 +205,13 @@ def counts_of_rest(tile_rows: int) -> tuple[int, ...]:
     return (tile_rows // 2, 4, 2, 1) if tile_rows > 8 else (4, 2, 1)
 
 
+@computed
 def rows_time(machine: Machine, rows: int) -> int:
     """Estimate the time of a product with this many rows, in units of one row of a full register tile."""
     tile_rows, vectors = gemm_tile(machine)
     # A low tile takes as long as one whose multiply-adds hide their latency: that needs eight of them where two units
     # compute, and four where one computes vectors of 512 bits, as the height of its tile tells.
-    independent = _INDEPENDENT // 2 if machine.vector_bytes == 64 and tile_rows <= 8 else _INDEPENDENT
+    independent = _INDEPENDENT // 2 if machine.vector_bytes >= 64 and tile_rows <= 8 else _INDEPENDENT
     least = -(-independent // vectors)
     rest = rows % tile_rows
     time = rows - rest
@@ -299,7 +303,8 @@ class BlockEmitter:
     """Emitter of the tiles of a block: ``C = epilogue(bias + A * B)``; a bias of None is omitted.
 
     A and B have elements of 32 bits, float32 or what ``products`` multiplies; B may also be 16-bit floats. With
-    ``matrices`` they are pairs of bfloat16 in groups of two, multiplied as :mod:`.small_matrices` describes.
+    ``matrices`` they are pairs of bfloat16 in groups of two, multiplied as :mod:`.small_matrices` describes. With
+    ``unit`` both are float16, multiplied as :mod:`.half_products` describes; the emitter's machine has lanes for it.
     """
 
     k: Emitter
@@ -307,6 +312,7 @@ class BlockEmitter:
     window: Window
     products: AddProducts = multiply_add
     matrices: bool = False
+    unit: Val | None = None
 
     def block(
         self,
@@ -375,6 +381,8 @@ class BlockEmitter:
         # tiles are three vectors wide, loads take nearly as long as a single chain, so all rows have the same order.
         several = rows == 1 and not k.machine.multiply_by_lane
         others = _INDEPENDENT // gemm_tile(k.machine)[1] - 1 if several else 0
+        halves = None if self.unit is None else HalfSums.of(k, sums, 1 + others, self.unit)
+        others = 0 if halves else others
         chains = [sums, *([[k.variable(zero) for _ in range(vectors)] for _ in range(rows)] for _ in range(others))]
         with k.loop(0, window.segments) as segment, k.loop(0, window.taps) as tap:
             a = tensors.a.start[segment * window.a_segment + tap * window.a_tap]
@@ -387,13 +395,15 @@ class BlockEmitter:
             rows_of_a = [a[tensors.a.row * row] for row in range(rows)]
             fetches = [Fetch(following, rows, every=2)] if rows > 1 else []
             fetches.append(ahead.fetch(position))
-            if self.matrices:
+            if halves is not None:
+                halves.add_run(self._multiply, rows_of_a, panel, window.depth, fetches)
+            elif self.matrices:
                 groups = [replace(fetch, step=k.index(fetch.step) * 2, every=fetch.every // 2) for fetch in fetches]
                 multiply_matrices(k, rows_of_a, panel, window.depth / 2, sums, groups, add_pair_matrices)
-            elif k.machine.multiply_by_lane:
-                multiply_by_lane(k, rows_of_a, panel, window.depth, chains, fetches, by_lane(self.products))
             else:
-                multiply_by_broadcast(k, rows_of_a, panel, window.depth, chains, fetches, self.products)
+                self._multiply(rows_of_a, panel, window.depth, chains, fetches)
+        if halves is not None:
+            halves.finish()
         for chain in chains[1:]:
             for row in range(rows):
                 for v in range(vectors):
@@ -402,3 +412,12 @@ class BlockEmitter:
             totals = rows_of_blocks([[total.get() for total in row] for row in sums], rows)
             sums = [[k.variable(total) for total in row] for row in totals]
         store_tile(k, self.epilogue, tensors, sums, valid)
+
+    def _multiply(
+        self, rows: Sequence[Pointer], panel: Pointer, steps: Val, chains: Sequence[Sums], fetches: Sequence[Fetch]
+    ) -> None:
+        """Emit the loop over the steps of a contiguous run of the rows."""
+        if self.k.machine.multiply_by_lane:
+            multiply_by_lane(self.k, rows, panel, steps, chains, fetches, by_lane(self.products))
+        else:
+            multiply_by_broadcast(self.k, rows, panel, steps, chains, fetches, self.products)

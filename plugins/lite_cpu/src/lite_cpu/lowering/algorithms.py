@@ -34,7 +34,7 @@ def algorithms(lowering: Lowering, task: Convolution, filters: Filters) -> list[
     if refused:
         lowering.log.remark(f"direct, not winograd: {refused}")
         return [Algorithm()]
-    usual = Algorithm(best_tile(lowering.machine, task.window, task.source, task.target))
+    usual = Algorithm(best_tile(lowering.machine, task.window, task.source.shape, task.target.shape))
     return list(dict.fromkeys([usual, *map(Algorithm, _TILES), Algorithm()]))
 
 
@@ -42,8 +42,8 @@ def _refused_winograd(lowering: Lowering, task: Convolution, filters: Filters) -
     """Return the reason why a convolution cannot be computed by Winograd's minimal filtering, or an empty string."""
     if lowering.options.exact:
         return "the session asks for exact results"
-    if task.pairs:
-        return "its transforms would lose the precision that bfloat16 has"
+    if task.pairs or task.halves:
+        return "its transforms would lose the precision that 16 bits have"
     if filters.elements is None:
         return "the weights are not known before the run"
     return "" if can_filter(task.window) else "it needs windows of 3 x 3 elements, strides of 1 and one group"
@@ -64,5 +64,5 @@ def sizes_of(task: Convolution) -> dict[str, object]:
         "images": task.source.shape[0],
         "groups": window.groups,
         "channels": f"{task.source.shape[1]}>{task.target.shape[1]}",
-        **{name: "x".join(map(str, pair)) for name, pair in pairs.items()},
+        **pairs,
     }

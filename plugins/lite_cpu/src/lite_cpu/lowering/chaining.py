@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from lite_compiler.tracing.numbers import computed, largest, smallest
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.elementwise import Elementwise
 from lite_cpu.lowering.steps import StepEmitter
@@ -31,21 +32,25 @@ def run_chain(emitter: StepEmitter, chain: Chain, sources: Sequence[Tensor], des
     outer = max(0, len(sizes) - 2)
     if len(sizes) == 1:  # a single long row is cut into several, so that threads can share the work
         length = sizes[0]
-        rows = max(1, length // _ITEM_ELEMENTS)
-        while rows > 1 and length % rows:
-            rows -= 1
+        rows = _equal_rows(length)
         sizes = [rows, length // rows]
         strides = [[s[0] * sizes[1], s[0]] for s in strides]
     rows, length = sizes[-2:]
-    row_block = min(rows, max(1, _ITEM_ELEMENTS // length))
+    row_block = smallest(rows, largest(1, _ITEM_ELEMENTS // length))
     items = -(-rows // row_block) * prod(sizes[:-2])
     kernel = Elementwise(Chain(start, tuple(operands), chain.steps), outer, strided)
     params = Elementwise.params(sizes, strides, row_block)
-    grain = max(1, _ITEM_ELEMENTS // (row_block * length))
+    grain = largest(1, _ITEM_ELEMENTS // (row_block * length))
     emitter.step(
         kernel, tensors, params, items, grain, flops=chain.cost * destination.size,
         label="elementwise" if chain.steps else "copy", overwrites=_overwritable(tensors), streams=True,
     )  # fmt: skip
+
+
+@computed
+def _equal_rows(length: int) -> int:
+    """Return the number of rows of equal length that a long row is cut into, none much shorter than a work item."""
+    return next((rows for rows in range(length // _ITEM_ELEMENTS, 1, -1) if length % rows == 0), 1)
 
 
 def _overwritable(tensors: Sequence[Tensor]) -> list[int]:

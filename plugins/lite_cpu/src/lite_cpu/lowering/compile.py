@@ -14,6 +14,7 @@ from lite_compiler.lifetimes import assign_offsets
 from lite_compiler.observing import Segment
 from lite_compiler.tournaments.chooser import Chooser
 from lite_compiler.tournaments.table import ChoiceTable
+from lite_compiler.tracing.numbers import call, is_traced
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node
@@ -26,6 +27,7 @@ from lite_cpu.lowering.depthwise import is_depthwise_node, reserve_spaced_images
 from lite_cpu.lowering.depthwise_pointwise import worth_fusing
 from lite_cpu.lowering.destinations import reserve_destinations
 from lite_cpu.lowering.half import has_halves, widen_halves
+from lite_cpu.lowering.half_products import is_product_of_halves
 from lite_cpu.lowering.memory import lifetimes_of
 from lite_cpu.lowering.pairs import PRODUCTS, is_product_of_pairs
 from lite_cpu.lowering.partition_analysis import NodeRoles, PartitionAnalysis
@@ -35,8 +37,9 @@ from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine import Machine
 from lite_cpu.machine_code.library import KernelLibrary
 from lite_cpu.runtime import Program, Step
+from lite_cpu.tensors import Tensor
 
-__all__ = ["compile_graph", "lower_graph"]
+__all__ = ["compile_graph", "lower_body", "lower_graph"]
 
 Array = np.ndarray[Any, Any]
 
@@ -63,6 +66,35 @@ def lower_graph(
         library, graph, options, weights, external_sgemm, analysis.cache, roles.with_constant_weights,
         _chooser(library, options, choices), caches=find_caches(graph),
     )  # fmt: skip
+    _lower_nodes(lowering, roles)
+    return lowering
+
+
+def lower_body(outer: Lowering, graph: Graph, arguments: Sequence[Tensor], results: Sequence[Tensor]) -> Lowering:
+    """Append the steps of a control node's body to those of the graph that contains the node.
+
+    Args:
+        outer: the context of that graph.
+        graph: the body, with captured values as inputs and constants; every shape is known.
+        arguments: the tensors of its inputs.
+        results: the tensors that receive its outputs, which its own nodes compute.
+
+    Returns:
+        The context of the body, which knows where its values are.
+    """
+    graph, analysis, roles = _with_roles(graph, PartitionAnalysis(), outer.weights, outer.machine, outer.options)
+    inner = Lowering(
+        outer.library, graph, outer.options, outer.weights, outer.external_sgemm, analysis.cache,
+        roles.with_constant_weights, outer.chooser, outer.faults, outer.makers, log=outer.log, outer=outer,
+        arguments=arguments, results=results, steps=outer.steps,
+    )  # fmt: skip
+    _lower_nodes(inner, roles)
+    return inner
+
+
+def _lower_nodes(lowering: Lowering, roles: NodeRoles) -> None:
+    """Emit the steps of a graph's nodes, and of copies into its outputs."""
+    graph = lowering.graph
     nodes = graph.nodes
     elementwise = {nodes[i] for i in roles.elementwise}
     reserve_destinations(lowering, elementwise)
@@ -88,7 +120,6 @@ def lower_graph(
         tensor = lowering.tensor(value)
         if tensor.storage is not output.storage:
             lowering.copy(tensor, output)
-    return lowering
 
 
 def _chooser(library: KernelLibrary, options: Options, choices: ChoiceTable | None) -> Chooser[PlannedStep]:
@@ -118,7 +149,7 @@ def _with_roles(
 def simplified(graph: Graph, weights: WeightCache, machine: Machine, options: Options) -> Graph:
     """Return the graph rewritten to operators that have kernels, as a copy if anything changes.
 
-    If the session allows bfloat16 and the machine multiplies it, products compute in it.
+    If the session allows 16-bit floats and the machine multiplies them, products compute in them.
     """
 
     def has_no_kernel(node: Node) -> bool:
@@ -127,8 +158,22 @@ def simplified(graph: Graph, weights: WeightCache, machine: Machine, options: Op
         x = node.inputs[0] if node.op in PRODUCTS and not node.domain else None
         if x is None or not x.dtype.is_half:
             return False
-        return not (is_product_of_pairs(machine, node, graph.constants) or is_depthwise_node(node, graph.constants))
+        if x.dtype is DType.FLOAT16 and options.precision == DType.FLOAT16:
+            is_product = is_product_of_halves(machine, node, graph.constants)
+        else:
+            is_product = is_product_of_pairs(machine, node, graph.constants)
+        return not (is_product or is_depthwise_node(node, graph.constants))
 
+    if any(node.op == "DFT" and not node.domain for node in graph.nodes):
+        # Imported late: few models have it.
+        from lite_cpu.lowering.fourier import without_fourier
+
+        graph = without_fourier(graph)
+    if any(node.domain == "lite" for node in graph.nodes):
+        # Imported late: few models have such operators.
+        from lite_cpu.lowering.boxes import without_box_operators
+
+        graph = without_box_operators(graph)
     if not _QUANTIZED.isdisjoint([node.op for node in graph.nodes]):
         from lite_cpu.lowering.narrow_products import keep_narrow
         from lite_cpu.lowering.quantization import dequantize_weights, rewrite_quantized
@@ -138,15 +183,22 @@ def simplified(graph: Graph, weights: WeightCache, machine: Machine, options: Op
         if not _QUANTIZED.isdisjoint([node.op for node in graph.nodes]):
             graph = graph.copy()
             rewrite_quantized(graph, weights)
-    if machine.bf16_dot and options.precision == DType.BFLOAT16:
-        # Imported late: few sessions allow it.
-        from lite_cpu.lowering.narrow_floats import narrow_floats
+    if options.precision != DType.FLOAT32:
+        # Imported late: few sessions allow others.
+        from lite_cpu.lowering.narrow_floats import narrow_floats, narrow_type
 
-        graph = narrow_floats(graph, machine)
+        narrow = narrow_type(machine, options.precision)
+        graph = graph if narrow is None else narrow_floats(graph, machine, narrow)
     uses_half = any(dtype.is_half for dtype in {value.dtype for value in graph.defined()})
     if uses_half and any(has_halves(node) and has_no_kernel(node) for node in graph.nodes):
         graph = graph.copy()
         widen_halves(graph, weights, has_no_kernel)
+    if any(node.op == "DeformConv" for node in graph.nodes):
+        # Imported late: few models have it.
+        from lite_cpu.lowering.deformable import rewrite_deformable
+
+        graph = graph.copy()
+        rewrite_deformable(graph, weights)
     if any(node.op == "Attention" and not node.domain for node in graph.nodes):
         # Imported late: few models have it.
         from lite_cpu.lowering.decoder import rewrite_attention
@@ -187,6 +239,7 @@ def compile_graph(
             s.tasks,
             s.grain_for(options.threads, library.machine.l2_bytes),
             s.label,
+            s.jump,
         )
         for s in lowering.steps
     ]
@@ -231,7 +284,9 @@ def compile_graph(
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
-    """Compute nodes now if all their inputs are known, and return True if so."""
+    """Compute nodes now if all their inputs are known, and return True if so; internal operators have no reference."""
+    if any(node.domain == "lite_cpu" for node in nodes):
+        return False
     computed = evaluate_if_known(nodes, lowering.elements, partial(_evaluate_node, lowering.weights))
     for value, array in () if computed is None else computed.items():
         lowering.set_known(value, array)
@@ -240,10 +295,17 @@ def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
 
 def _evaluate_node(weights: WeightCache, node: Node, arrays: Sequence[Array | None]) -> Sequence[Array]:
     """Compute a node with known inputs. An array derived from weights alone is shared by all programs."""
-    if len(arrays) == 1 and arrays[0] is not None and arrays[0].size >= _MIN_WEIGHT_ELEMENTS and len(node.outputs) == 1:
+    source = arrays[0] if len(arrays) == 1 == len(node.outputs) and not is_traced(*arrays) else None
+    if source is not None and source.size >= _MIN_WEIGHT_ELEMENTS:
         derivation = (node.qualified_op, str(node.attributes))
-        return [weights.derived(derivation, arrays[0], lambda array: evaluate_node(node, [array])[0])]
+        return [weights.derived(derivation, source, lambda array: evaluate_node(node, [array])[0])]
     if node.qualified_op == "QuantizeLinear" and arrays[0] is not None and arrays[1] is None:
         # The input is already divided by the scale (quantization.py), which the operator's definition requires.
         arrays = [arrays[0], np.ones((), arrays[0].dtype), *arrays[2:]]
-    return evaluate_node(node, arrays)
+    results: Sequence[Array] = call(partial(_evaluate_plain, node), *arrays)
+    return results
+
+
+def _evaluate_plain(node: Node, *arrays: Array | None) -> Sequence[Array]:
+    """Compute a node; the results are a tuple, whose parts can be recorded one by one."""
+    return tuple(evaluate_node(node, arrays))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lite_core.ir import DType
 from lite_cpu.lowering.steps import PlannedStep
 from lite_cpu.machine import Machine
-from lite_cpu.precisions import bfloat16_unit
+from lite_cpu.precisions import bfloat16_unit, float16_unit
 
 __all__ = ["computed_types"]
 
@@ -35,6 +35,8 @@ def computed_types(steps: Sequence[PlannedStep], machine: Machine) -> str:
     parts = [" and ".join(words) or "integers"]
     if number := kinds[DType.BFLOAT16]:
         parts.append(f"{count(number)} in bfloat16 by {bfloat16_unit(machine)} with sums in float32")
+    if number := kinds[DType.FLOAT16]:
+        parts.append(f"{count(number)} in float16 by {float16_unit(machine)} with sums of 64 in float16")
     if number := kinds[DType.INT8]:
         parts.append(f"{count(number)} in int8 with sums in int32")
     parts += [f"the weights of {count(number)} stored in {form}" for form, number in stored.items()]

@@ -19,6 +19,7 @@ from lite_compiler.observing import LoweredGroup
 from lite_compiler.tensors import dense_strides
 from lite_compiler.tournaments.choice import problem
 from lite_compiler.tournaments.chooser import Chooser
+from lite_compiler.tracing.numbers import TracedArray, is_traced
 from lite_core.backend import Options
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Graph, Node, PanelLayout, Value
@@ -31,7 +32,7 @@ from lite_cpu.lowering.copying import copy_elements, vectorizable
 from lite_cpu.lowering.lowering_cache import LoweringCache
 from lite_cpu.lowering.steps import PlannedStep, StepEmitter
 from lite_cpu.lowering.weights import Recipe, WeightCache
-from lite_cpu.tensors import FIRST_ARGUMENT, Storage, Tensor
+from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT, Storage, Tensor
 
 __all__ = ["Lowering", "channels_last_order"]
 
@@ -62,6 +63,9 @@ class Lowering(StepEmitter):
         groups: the groups lowered so far.
         log: receives the kernels of each group, and the reasons for them.
         caches: outputs of the partition that may be in the memory of an input, with that input.
+        outer: for the body of a control node, the context of the graph that contains the node.
+        arguments: for a body, the tensors of its inputs.
+        results: for a body, the tensors that receive its outputs.
     """
 
     graph: Graph
@@ -76,15 +80,23 @@ class Lowering(StepEmitter):
     groups: list[LoweredGroup[Tensor]] = field(default_factory=list)
     log: KernelLog = field(default_factory=partial(KernelLog, logger))
     caches: Mapping[Value, Value] = field(default_factory=dict)
+    outer: Lowering | None = None
+    arguments: Sequence[Tensor] = ()
+    results: Sequence[Tensor] = ()
     _tensors: dict[Value, Tensor] = field(default_factory=dict)
     elements: dict[Value, Array] = field(default_factory=dict)
     _targets: dict[Value, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for i, value in enumerate(self.graph.inputs):
-            self._tensors[value] = self._argument(value, FIRST_ARGUMENT + i)
-        first_output = FIRST_ARGUMENT + len(self.graph.inputs)
-        self.outputs = {v: self._argument(v, first_output + i) for i, v in enumerate(self.graph.outputs)}
+        graph = self.graph
+        if self.outer is None:
+            first_output = FIRST_ARGUMENT + len(graph.inputs)
+            self.arguments = [self._argument(v, FIRST_ARGUMENT + i) for i, v in enumerate(graph.inputs)]
+            self.results = [self._argument(v, first_output + i) for i, v in enumerate(graph.outputs)]
+        self._tensors.update(zip(graph.inputs, self.arguments))
+        self.outputs = dict(zip(graph.outputs, self.results))
+        #: True if sizes of the inputs are recorded; see :mod:`lite_compiler.tracing`.
+        self.is_traced = is_traced(*[tensor.shape for tensor in self.arguments])
         self.elements.update(self.graph.constants)
         self.positions = {node: i for i, node in enumerate(self.graph.nodes)}
 
@@ -101,6 +113,10 @@ class Lowering(StepEmitter):
         self.faults.append(message)
         return self._record(0), len(self.faults)
 
+    def text(self, describe: Callable[[], str]) -> str:
+        """Return a text that contains sizes; none while sizes are traced, as it would be that of a single size."""
+        return "" if self.is_traced else describe()
+
     def strides(self, value: Value) -> Tensor | None:
         """Return the strides of the first two dimensions of a cache, in elements; None for a value of known strides."""
         if not self.caches:
@@ -110,6 +126,8 @@ class Lowering(StepEmitter):
 
     def _record(self, pair: int) -> Tensor:
         """Return two int64 of the record that a run has besides its arguments."""
+        if self.outer is not None:
+            return self.outer._record(pair)
         base = FIRST_ARGUMENT + len(self.graph.inputs) + len(self.graph.outputs)
         return Tensor(Storage(16 * (pair + 1), base), DType.INT64, (2,), (1,), 2 * pair)
 
@@ -145,8 +163,11 @@ class Lowering(StepEmitter):
             raise ExecutionError(f"value {value!r} was given a tensor {tensor.dtype}{list(tensor.shape)}")
         self._tensors[value] = tensor
 
-    def constant(self, array: Array) -> Tensor:
+    def constant(self, array: Array | TracedArray) -> Tensor:
         """Return an array as a tensor. The array must not change; the program keeps it alive."""
+        if isinstance(array, TracedArray):
+            storage = Storage(array.nbytes, ABSOLUTE, keep=array)
+            return Tensor(storage, DType.of(array.dtype), array.shape, dense_strides(array.shape))
         return self.weights.tensor(array)
 
     def packed(
@@ -258,7 +279,7 @@ class Lowering(StepEmitter):
             return trial.steps
 
         chosen = candidates[0]
-        if len(candidates) > 1:
+        if len(candidates) > 1 and (self.chooser.may_choose or self.log.is_on):
             described = problem(kind, tensors, **sizes, threads=self.options.threads)
             chosen = self.chooser.choose(described, candidates, steps)
             self.log.choice(described, candidates, chosen, self.chooser.used.get(described))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
 from lite_cpu.lowering.context import Lowering, channels_last_order
@@ -21,11 +23,13 @@ __all__ = ["refuse_convolution", "task_of"]
 
 def refuse_convolution(node: Node) -> str | None:
     """Return the reason why a Conv or ConvTranspose cannot be run, or None."""
-    x = node.inputs[0]
+    x, weights = node.inputs[:2]
     assert x is not None
+    assert weights is not None
     if x.dtype is not DType.FLOAT32 and not (x.dtype.is_half and node.op == "Conv"):
         return f"{node.op} of {x.dtype}: the CPU kernels compute in float32"
-    if x.shape is None or len(x.shape) not in (3, 4):
+    shape = weights.shape if x.shape is None else x.shape  # of one rank
+    if shape is None or len(shape) not in (3, 4):
         return f"{node.op} over other than one or two spatial dimensions"
     return None
 
@@ -47,7 +51,8 @@ def convolution(lowering: Lowering, group: Group) -> None:
             depthwise(lowering, group, window, source, image)
         else:
             filters = filters_of(lowering, group.head, window.groups)
-            dense(lowering, task_of(lowering, group, window, source, image), filters)
+            task = task_of(lowering, group, window, source, image)
+            dense(lowering, replace(task, unit=filters.unit(lowering)) if task.halves else task, filters)
     bound = lowering.tensor(group.output)
     if bound.storage is not target.storage:
         lowering.copy(target, bound)
@@ -60,4 +65,5 @@ def task_of(lowering: Lowering, group: Group, window: Window, source: Tensor, ta
     columns = target.shape[1]
     biases = lowering.cached(group.head, "bias", lambda: bias_of(lowering, bias[0] if bias else None, columns))
     images = tuple(as_image(tensor) for tensor in operands)
-    return Convolution(window, source, target, biases, epilogue, images, reads_pairs(lowering, group.input(0)))
+    pairs, halves = reads_pairs(lowering, group.input(0)), source.dtype is DType.FLOAT16
+    return Convolution(window, source, target, biases, epilogue, images, pairs, halves)

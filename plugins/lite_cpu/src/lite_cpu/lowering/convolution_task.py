@@ -28,6 +28,8 @@ class Convolution:
         epilogue: the chain that is applied to each output element.
         operands: the operands of the epilogue, broadcast to the shape of the target.
         pairs: it is computed in pairs of bfloat16; the input is bfloat16, or float32 if it has separate planes.
+        halves: it is computed in float16, and so is the input.
+        unit: the number that multiplies the weights of float16.
     """
 
     window: Window
@@ -37,11 +39,13 @@ class Convolution:
     epilogue: Chain
     operands: tuple[Tensor, ...] = ()
     pairs: bool = False
+    halves: bool = False
+    unit: float = 1.0
 
     @property
     def panels(self) -> Callable[[Filters, Lowering], Tensor]:
         """The function that packs weights for the products of this convolution."""
-        return Filters.pairs if self.pairs else Filters.panels
+        return Filters.pairs if self.pairs else Filters.halves if self.halves else Filters.panels
 
     def multiplies_matrices(self, machine: Machine) -> bool:
         """Return True if its weights are packed in groups of four along the depth."""

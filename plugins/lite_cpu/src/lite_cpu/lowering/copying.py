@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from lite_compiler.tensors import memory_order
+from lite_compiler.tracing.numbers import largest
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.transpose import Transpose, transpose_block
 from lite_cpu.lowering.chaining import run_chain
@@ -66,12 +67,12 @@ def _transpose(
     rows, width = sizes[-1], sizes[columns]
     thin = min(rows, width) < block // 2
     interleave = rows if thin and 2 <= rows <= _MAX_INTERLEAVED and to[columns] == rows else 0
-    column_block = -(-max(1, _ITEM_ELEMENTS // rows) // block) * block
+    column_block = -(-largest(1, _ITEM_ELEMENTS // rows) // block) * block
     items = -(-width // column_block) * prod(sizes[i] for i in outer)
     emitter.step(
         Transpose(itemsize, len(loops), thin, interleave),
         [source, destination],
         Transpose.params(rows, width, from_[-1], to[columns], column_block, loops),
         items,
-        max(1, _ITEM_ELEMENTS // (column_block * rows)),
+        largest(1, _ITEM_ELEMENTS // (column_block * rows)),
     )

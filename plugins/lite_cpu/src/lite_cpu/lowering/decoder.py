@@ -11,6 +11,7 @@ import numpy as np
 from lite_compiler.decoders import expand, join_past, without_past
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
+from lite_compiler.tracing.numbers import largest
 from lite_core.ir import DType, Graph, Node
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels import cached_attention, rotary
@@ -98,7 +99,10 @@ def rotary_embedding(lowering: Lowering, group: Group) -> None:
     tensors, numbers = [heads, result, *tables], {"angle_batch": rows * half, "angle_row": half}
     positions = input_of(node, 3)
     if positions is not None:
-        message = f"{node.describe()}: position {{}} is not in the tables, which have {tables[0].shape[0]} rows"
+        there = tables[0].shape[0]
+        message = lowering.text(
+            lambda: f"{node.describe()}: position {{}} is not in the tables, which have {there} rows"
+        )
         fault, number = lowering.fault(message)
         tensors += [lowering.dense(lowering.tensor(positions)), fault]
         numbers = {"angle_batch": rows, "angle_row": 1, "table_rows": tables[0].shape[0], "fault": number}
@@ -107,7 +111,7 @@ def rotary_embedding(lowering: Lowering, group: Group) -> None:
         numbers.update(zip((f"{name}_batch", f"{name}_head", f"{name}_row"), tensor.strides))
     kernel = Rotary(bool(attributes["interleaved"]), positions is not None)
     params = [numbers.get(name, 0) for name in rotary.PARAMETERS]
-    items, grain = prod(heads.shape[:3]), max(1, _ITEM_ELEMENTS // max(1, width))
+    items, grain = prod(heads.shape[:3]), largest(1, _ITEM_ELEMENTS // largest(1, width))
     if heads.size:
         lowering.step(kernel, tensors, params, items, grain, flops=3 * x.size, streams=True)
     if y is not target:
@@ -133,8 +137,9 @@ def tensor_scatter(lowering: Lowering, group: Group) -> None:
         given = lowering.constant(np.zeros(old.shape[0], np.int64))
     else:
         given = lowering.dense(lowering.tensor(starts))
-    where = f"{new.shape[axis]} new positions from index {{}} on do not fit into a cache of {size}"
-    fault, numbers["fault"] = lowering.fault(f"{node.describe()}: {where}")
+    where = "{} new positions from index {{}} on do not fit into a cache of {}"
+    message = lowering.text(lambda: f"{node.describe()}: {where.format(new.shape[axis], size)}")
+    fault, numbers["fault"] = lowering.fault(message)
     strides = [lowering.strides(value) for value in (required_input(node), group.output)]
     is_circular = attributes["mode"] == "circular"
     emit_update(lowering, [old, new, result], numbers, strides, [given, fault], circular=is_circular)

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise, product
 
+from lite_compiler.tracing.numbers import computed_by, decided, largest, smallest
 from lite_core.ir import DType
 from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
 from lite_cpu.kernels.gemm import Gemm, GemmShape
-from lite_cpu.kernels.shares import ITEM_TIME, Items, best_division, fractions, gives_own_rows, parts, time_of_a_weight
+from lite_cpu.kernels.shares import (
+    ITEM_TIME,
+    Items,
+    best_division,
+    fractions,
+    gives_own_rows,
+    nearby,
+    parts,
+    time_of_a_weight,
+)
 from lite_cpu.kernels.tiles import gemm_tile, rows_time
 from lite_cpu.lowering.algorithms import Algorithm, algorithms, sizes_of
 from lite_cpu.lowering.context import Lowering, channels_last_order
@@ -23,6 +34,8 @@ from lite_cpu.machine import Machine
 from lite_cpu.tensors import Tensor
 
 __all__ = ["dense", "pointwise"]
+
+F32 = DType.FLOAT32
 
 #: The time that copying an element takes, in units of a floating-point operation.
 _COPY = 6
@@ -63,7 +76,8 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     if task.pairs:
         source = as_pairs(lowering, source, axis=1)
     channels, groups = source.shape[1] // window.groups, window.groups
-    kernel = Gemm(task.epilogue, pairs=task.pairs, matrices=task.multiplies_matrices(machine))
+    kernel = Gemm(task.epilogue, weights.dtype if task.halves else F32, task.pairs, task.multiplies_matrices(machine))
+    kernel = replace(kernel, halves=task.halves)
     tensors = [source, target, *operands]
     pixel_strides = [pixels_stride(tensor) for tensor in tensors]
     uniform = [stride for stride in pixel_strides if stride is not None]
@@ -82,6 +96,7 @@ def pointwise(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
         bias_batch=columns // groups,
         c_batch=columns // groups,
         c_group=target.strides[2],
+        b_unit=task.unit,
     )
     if is_one_product:
         strides = [(columns // groups * t.strides[1], 0, s) for t, s in zip(operands, uniform[2:])]
@@ -139,13 +154,18 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
         b_group=weights.strides[0],
         band_rows=1,
         column_block=columns,
+        itemsize=source.dtype.itemsize if task.halves else 4,
+        b_unit=task.unit,
     )
-    shape = _with_blocks(lowering, shape)
+    kernel = Direct(
+        task.epilogue, planes, False, task.pairs, source.dtype if planes else F32,
+        task.multiplies_matrices(lowering.machine), task.halves,
+    )  # fmt: skip
+    rows, block = _block(shape, kernel.machine_of_tile(lowering.machine), lowering.options.threads)
+    shape = replace(shape, band_rows=rows, column_block=block)
     is_uniform = all(t.strides[2] == out_width * t.strides[3] or out_height == 1 for t in (target, *operands))
     if is_uniform and _worth_gathering(lowering.machine, shape):
-        shape = replace(shape, gathered=True)
-    plane, matrices = source.dtype if planes else DType.FLOAT32, task.multiplies_matrices(lowering.machine)
-    kernel = Direct(task.epilogue, planes, shape.gathered, task.pairs, plane, matrices)
+        shape, kernel = replace(shape, gathered=True), replace(kernel, gathered=True)
     kernel, shape, scratch_bytes = direct_in_tiles(lowering.machine, kernel, shape)
     lowering.step(
         kernel,
@@ -158,23 +178,46 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     )
 
 
-def _with_blocks(lowering: Lowering, shape: DirectShape) -> DirectShape:
-    """Choose the rows of a band and the columns of a work item.
+def _similar_block(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
+    """Return the block of a convolution of about the same size, with bands that are as high as all others.
+
+    See :func:`lite_cpu.kernels.gemm_blocks.gemm_blocks`, for which the same is done for the same reason.
+    """
+    if threads == 1:
+        return _block_of(shape, machine, threads)
+    height = nearby(shape.out_height)
+    # Only these sizes matter.
+    like = replace(
+        shape, height=0, width=0, out_height=height, out_width=nearby(shape.out_width), x_batch=0, x_row=0, x_pixel=0,
+        x_channel=0, y_batch=0, y_row=0, y_pixel=0, b_group=0,
+    )  # fmt: skip
+    rows, columns = _block_of(like, machine, threads)
+    return -(-shape.out_height // -(-height // rows)), columns
+
+
+@computed_by(_similar_block)
+def _block(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
+    """Return the rows of a band and the columns of a work item."""
+    return _block_of(shape, machine, threads)
+
+
+@lru_cache(1024)  # the layers of a block are alike
+def _block_of(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
+    """Return the rows of a band and the columns of a work item.
 
     A band of input takes at most half of the second-level cache. Several threads get items that keep all of them busy:
     low bands copy more rows twice and read the weights more often, and items of few columns copy the same input again.
     """
-    machine, threads = lowering.machine, lowering.options.threads
     panel = gemm_tile(machine)[1] * machine.lanes()
     height, columns = shape.out_height, -(-shape.columns // panel) * panel
-    row_bytes = 4 * shape.row_stride * shape.band_width * shape.channels
+    row_bytes = shape.itemsize * shape.row_stride * shape.band_width * shape.channels
     highest = min(height, max(1, machine.l2_bytes // 2 // max(1, row_bytes)))
     rows, width = -(-height // -(-height // highest)), columns
     if threads > 1:
         divisions = product(fractions(rows, 1), fractions(columns, panel))
         times = {division: _timed_items(machine, shape, *division) for division in divisions}
         rows, width = best_division(times, threads, lambda d: gives_own_rows(shape.out_height, d[0], threads))
-    return replace(shape, band_rows=rows, column_block=width)
+    return rows, width
 
 
 def _timed_items(machine: Machine, shape: DirectShape, band_rows: int, column_block: int) -> Items:
@@ -194,6 +237,7 @@ def _timed_items(machine: Machine, shape: DirectShape, band_rows: int, column_bl
     return times
 
 
+@decided
 def _worth_gathering(machine: Machine, shape: DirectShape) -> bool:
     """Return True if one product over all pixels of a band is faster than one product for each of its rows.
 
@@ -227,13 +271,14 @@ def emit_gemm(
     # Blocks are cut from all rows. If rows are in groups, a block has whole groups or rows of a single group.
     everything = shape if shape.groups == 1 else replace(shape, rows=shape.groups * shape.rows, groups=1)
     kernel = gemm_in_tiles(lowering.machine, kernel, shape)
-    row_block, column_block = everything.blocks(lowering.machine, lowering.options.threads, rows_of_tile(kernel))
-    group_block = max(1, min(row_block, everything.rows) // shape.rows)
+    machine = kernel.machine_of_tile(lowering.machine)
+    row_block, column_block = everything.blocks(machine, lowering.options.threads, rows_of_tile(kernel))
+    group_block = largest(1, smallest(row_block, everything.rows) // shape.rows)
     lowering.step(
         kernel,
         tensors,
         shape.params(row_block, column_block, operand_strides, group_block),
         shape.items(row_block, column_block, group_block),
         flops=shape.flops * (2 if kernel.pairs else 1),
-        scratch_bytes=kernel.scratch_bytes(group_block * min(row_block, shape.rows), shape),
+        scratch_bytes=kernel.scratch_bytes(group_block * smallest(row_block, shape.rows), shape),
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lite_compiler.fusion import Group
-from lite_core.ir import Node, Value
+from lite_compiler.tracing.numbers import computed, largest
+from lite_core.ir import DType, Node, Value
+from lite_cpu.chains import Chain
 from lite_cpu.kernels.depthwise import Axis, Depthwise, DepthwiseShape, Edges, pack_depthwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.window import Window, as_image, image_strides
@@ -95,7 +98,7 @@ def depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, 
         return
     plan = plan_depthwise(lowering, group, window, source, target)
     items = plan.kernel.items(plan.shape)
-    grain = max(1, _ITEM_FLOPS * items // plan.flops)
+    grain = largest(1, _ITEM_FLOPS * items // plan.flops)
     params = plan.shape.params(plan.operand_strides)
     lowering.step(plan.kernel, plan.tensors, params, items, grain, flops=plan.flops)
 
@@ -110,12 +113,9 @@ def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Ten
     weights = lowering.cached(group.head, ("depthwise", lanes), lambda: _packed(lowering, group, lanes))
     epilogue, operands = lowering.epilogue(group, group.output.shape, axis=1)
     images = [as_image(t) for t in operands]
-    across, down, ahead = _tile(window, rows, columns, source, lowering.machine)
-    edges = Edges.of(across, window.begin[1], columns, source.shape[3])
-    rows_of_tiles = batch * -(-rows // (down.tile if down else 1))
-    block = _channel_block(channels, rows_of_tiles, lanes, lowering.options.threads)
-    # The blocks of a pixel would prefetch each other's channels.
-    kernel = Depthwise(across, down, channels < lanes, epilogue, edges, ahead and block >= channels, source.dtype)
+    image = _Image(channels, source.shape[2], source.shape[3], source.strides[3], source.dtype)
+    machine, threads = lowering.machine, lowering.options.threads
+    kernel, block = _kernel(window, image, target.shape, epilogue, machine, threads)
     shape = DepthwiseShape(
         batches=batch,
         rows=rows,
@@ -141,7 +141,44 @@ def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Ten
     return DepthwisePlan(kernel, shape, [source, weights, target, *images], strides, flops)
 
 
-def _tile(window: Window, rows: int, columns: int, source: Tensor, machine: Machine) -> tuple[Axis, Axis | None, bool]:
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """The input of a convolution: its sizes, the distance of pixels in elements, and its element type."""
+
+    channels: int
+    rows: int
+    columns: int
+    pixel: int
+    dtype: DType
+
+    @property
+    def bytes(self) -> int:
+        """The bytes from the first to the last pixel."""
+        return self.rows * self.columns * self.pixel_bytes
+
+    @property
+    def pixel_bytes(self) -> int:
+        """The bytes from a pixel to the next one."""
+        return self.pixel * self.dtype.itemsize
+
+
+@computed
+@lru_cache(1024)  # the layers of a block are alike
+def _kernel(
+    window: Window, image: _Image, shape: tuple[int, ...], epilogue: Chain, machine: Machine, threads: int
+) -> tuple[Depthwise, int]:
+    """Return the kernel for a result of a shape, and the channels of a work item."""
+    batch, channels, rows, columns = shape
+    lanes = machine.lanes()
+    across, down, ahead = _tile(window, rows, columns, image, machine)
+    edges = Edges.of(across, window.begin[1], columns, image.columns)
+    rows_of_tiles = batch * -(-rows // (down.tile if down else 1))
+    block = _channel_block(channels, rows_of_tiles, lanes, threads)
+    # The blocks of a pixel would prefetch each other's channels.
+    return Depthwise(across, down, channels < lanes, epilogue, edges, ahead and block >= channels, image.dtype), block
+
+
+def _tile(window: Window, rows: int, columns: int, source: _Image, machine: Machine) -> tuple[Axis, Axis | None, bool]:
     """Choose the register tile: its columns and, if the rows of the window are unrolled, its rows.
 
     The rows of larger windows stay a loop: two rows gain less there, and the unrolled code would take twice as long to
@@ -160,23 +197,21 @@ def _tile(window: Window, rows: int, columns: int, source: Tensor, machine: Mach
         for tile_rows in (2, 1) if few_registers else (2,):
             across, down = Axis(kw, sw, dw, 4), Axis(kh, sh, dh, tile_rows)
             pixels = (across.reach + 1) * (down.reach + 1)
-            if 2 * pixels * source.strides[3] * source.dtype.itemsize <= machine.l1_bytes:
+            if 2 * pixels * source.pixel_bytes <= machine.l1_bytes:
                 return across, down, True
     tile_columns, tile_rows = _tile_sides(columns, few_registers and sw == 1)
     return Axis(kw, sw, dw, tile_columns), Axis(kh, sh, dh, tile_rows), False
 
 
-def _gains_by_prefetching(source: Tensor, machine: Machine) -> bool:
+def _gains_by_prefetching(source: _Image, machine: Machine) -> bool:
     """Return True if tiles should prefetch input of a convolution with a stride.
 
     Measured on Zen 4 with 1 MiB of second-level cache: images of 56 and 112 pixels, which do not fit there, gain 5 to
     25 % with AVX2 and up to 10 % with AVX-512; those that fit lose up to 20 %. With stride 1, which reads fewer pixels
     for each multiply-add, some layers gain 8 % and others lose 5 %.
     """
-    _, channels, rows, columns = source.shape
-    pixel, itemsize = source.strides[3], source.dtype.itemsize
-    is_far = pixel * rows * columns * itemsize > machine.l2_bytes * 2 // 3
-    return is_far and machine.lanes() < channels and pixel <= channels + machine.lanes(itemsize)
+    is_far, lanes = source.bytes > machine.l2_bytes * 2 // 3, machine.lanes(source.dtype.itemsize)
+    return is_far and machine.lanes() < source.channels and source.pixel <= source.channels + lanes
 
 
 def _tile_sides(columns: int, cramped: bool) -> tuple[int, int]:

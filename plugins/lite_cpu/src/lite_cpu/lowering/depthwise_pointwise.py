@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from lite_compiler.fusion import Group
+from lite_compiler.tracing.numbers import computed
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
+from lite_cpu.kernels.depthwise import Depthwise
 from lite_cpu.kernels.depthwise_pointwise import DepthwisePointwise
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.depthwise import is_depthwise, plan_depthwise
@@ -60,7 +64,7 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     operands = [tensor for tensor, _ in spaced]
     spread = [t.strides[1] == 0 and outputs > 1 for t in operands]
     kinds = tuple([Operand(o.dtype, flag, o.constant) for o, flag in zip(chain.operands, spread)])
-    kernel = DepthwisePointwise(plan.kernel, Chain(chain.start, kinds, chain.steps))
+    kernel = _kernel(plan.kernel, Chain(chain.start, kinds, chain.steps))
     row_bytes = 4 * intermediate.strides[2]
     band = _band(rows, batch, row_bytes, plan.kernel.tile_rows, lowering.machine.l2_bytes, lowering.options.threads)
     c_pixel = target.pixel_stride
@@ -70,11 +74,19 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     lowering.step(
         kernel,
         [image, taps, weights, bias, target, *first_operands, *operands],
-        kernel.params(plan.shape, plan.operand_strides, outputs, c_pixel, band, [stride for _, stride in spaced]),
-        kernel.items(plan.shape, band),
+        DepthwisePointwise.params(
+            plan.shape, plan.operand_strides, outputs, c_pixel, band, [stride for _, stride in spaced]
+        ),
+        DepthwisePointwise.items(plan.shape, band),
         flops=plan.flops + 2 * pixels * plan.shape.channels * outputs,
         scratch_bytes=band * row_bytes,
     )
+
+
+@computed
+@lru_cache(1024)  # the layers of a block are alike
+def _kernel(first: Depthwise, epilogue: Chain) -> DepthwisePointwise:
+    return DepthwisePointwise(first, epilogue)
 
 
 def _is_convolution_of_images(node: Node) -> bool:
@@ -82,6 +94,7 @@ def _is_convolution_of_images(node: Node) -> bool:
     return node.qualified_op == "Conv" and x is not None and len(x.shape) == 4
 
 
+@computed
 def _band(rows: int, batch: int, row_bytes: int, tile_rows: int, l2_bytes: int, threads: int) -> int:
     """Return the rows of a work item: at most an eighth of the second-level cache, and balanced between the threads.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from lite_compiler.fusion import Group
+from lite_compiler.tracing.numbers import decided, is_traced
 from lite_core.ir import DType, Value
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.products import Epilogue, insert_axis
@@ -59,10 +60,12 @@ def external_product(
     """
     result = group.head.outputs[0]
     assert result is not None
-    if a.rank < 2 or len(right.shape) < 2 or a.dtype is not DType.FLOAT32 or not _is_large(tuple(result.shape), a):
+    if a.rank < 2 or len(right.shape) < 2 or not a.dtype is right.dtype is DType.FLOAT32:
         return False
-    sgemm = lowering.external_sgemm()
-    if sgemm is None:
+    sizes, depth = tuple(result.shape), a.shape[-1]
+    # Without a library it does not matter whether a product of traced sizes is large.
+    sgemm = lowering.external_sgemm() if is_traced(sizes, depth) or _is_large(sizes, depth) else None
+    if sgemm is None or not _is_large(sizes, depth):
         return False
     b = lowering.tensor(right)
     if transposed:
@@ -97,9 +100,9 @@ def external_product(
     return True
 
 
-def _is_large(shape: tuple[int, ...], a: Tensor) -> bool:
+@decided
+def _is_large(shape: tuple[int, ...], depth: int) -> bool:
     """Return True if a product [*batch, rows, columns] may be large enough; batches that share B count as rows."""
-    depth = a.shape[-1]
     return min(prod(shape[:-1]), shape[-1], depth) >= _MIN_DIMENSION and (2 * prod(shape) * depth >= _MIN_FLOPS)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import DType, Node, PanelLayout
-from lite_cpu.dot_panels import DotPanels, Matrices, pack_pairs
+from lite_cpu.dot_panels import DotPanels, Matrices, pack_halves, pack_pairs, unit_of_halves
 from lite_cpu.kernels.bfloat16_pairs import group_of_pairs
+from lite_cpu.kernels.half_products import with_lanes_of_halves
 from lite_cpu.kernels.tiles import gemm_tile, pack_columns
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
@@ -113,9 +114,8 @@ class Filters:
         See :func:`~lite_cpu.dot_panels.pack_pairs`.
         """
         lanes, (_, vectors) = lowering.machine.lanes(), gemm_tile(lowering.machine)
-        groups, columns, depth, height, width = self.view.shape
-        shape, found = (groups, height * width, depth, columns), self._transposition()
-        group, layout = group_of_pairs(lowering.machine, depth), None
+        shape, found = self._matrices_shape, self._transposition()
+        group, layout = group_of_pairs(lowering.machine, shape[2]), None
         if found is not None:
             layout = DotPanels(Matrices(*found, shape, ()), DType.BFLOAT16, group, lanes, vectors)
 
@@ -123,6 +123,39 @@ class Filters:
             return pack_pairs(elements.transpose(_MATRIX_ORDER).reshape(shape), lanes, vectors, group)
 
         return self.packed(lowering, ("bfloat16 panels", lanes, vectors, group), pack, layout)
+
+    def halves(self, lowering: Lowering) -> Tensor:
+        """Return the known weights, divided by :meth:`unit`, as panels of float16 [groups, n].
+
+        See :func:`~lite_cpu.dot_panels.pack_halves`.
+        """
+        machine, shape, found = with_lanes_of_halves(lowering.machine), self._matrices_shape, self._transposition()
+        lanes, (_, vectors) = machine.lanes(), gemm_tile(machine)
+        layout = None
+        if found is not None:
+            layout = DotPanels(Matrices(*found, shape, ()), DType.FLOAT16, 1, lanes, vectors)
+
+        def pack(elements: Array) -> Array:
+            matrices = elements.transpose(_MATRIX_ORDER).reshape(shape)
+            return pack_halves(matrices, unit_of_halves(matrices), lanes, vectors)
+
+        return self.packed(lowering, ("float16 panels", lanes, vectors), pack, layout)
+
+    def unit(self, lowering: Lowering) -> float:
+        """Return the unit of :meth:`halves`."""
+        elements, view = self.elements, (self.view.shape, self.view.strides, self.view.offset)
+        assert elements is not None
+
+        def find() -> float:
+            return unit_of_halves(elements.transpose(_MATRIX_ORDER).reshape(self._matrices_shape))
+
+        return lowering.cache.get_or_make(("unit", id(self.source), view), find)
+
+    @property
+    def _matrices_shape(self) -> tuple[int, int, int, int]:
+        """The shape of the matrices: groups, pixels, depth, columns."""
+        groups, columns, depth, height, width = self.view.shape
+        return groups, height * width, depth, columns
 
 
 def filters_of(lowering: Lowering, node: Node, groups: int, *, transposed: bool = False) -> Filters:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
+from lite_compiler.tracing.numbers import largest
 from lite_compiler.views import gather_view
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
@@ -73,16 +74,16 @@ def _gather_rows(
     source, indices = lowering.dense(source), lowering.dense(lowering.tensor(value))
     target = lowering.target(y)
     result = target if target.is_dense else lowering.allocate(y.shape, y.dtype)
-    source_outer = source.size // max(outer, 1)
+    source_outer = source.size // largest(outer, 1)
     length = source_outer // max(prod(sizes), 1)
-    rows = result.size // max(length, 1)
+    rows = result.size // largest(length, 1)
     if rows and source.size:
         lowering.step(
             GatherRows(y.dtype.itemsize, value.dtype, len(sizes)),
             [source.as_bits(), indices, result.as_bits()],
             GatherRows.params(length, rows // outer, source_outer, index_outer, sizes, strides),
             rows if length else 0,
-            max(1, _ITEM_ELEMENTS // max(length, 1)),
+            largest(1, _ITEM_ELEMENTS // largest(length, 1)),
         )
     if result is not target:
         lowering.copy(result, target)
@@ -103,8 +104,8 @@ def gather_elements(lowering: Lowering, group: Group) -> None:
         GatherElements(y.dtype.itemsize, index_value.dtype, Lines(source.rank - 1)),
         [source.as_bits(), indices, result.as_bits()],
         Lines.params(axis, indices.shape, indices.strides, source.shape[axis], source.strides),
-        result.size // max(count, 1) if count else 0,
-        max(1, _ITEM_ELEMENTS // max(count, 1)),
+        result.size // largest(count, 1) if count else 0,
+        largest(1, _ITEM_ELEMENTS // largest(count, 1)),
     )
     if result is not target:
         lowering.copy(result, target)
@@ -145,8 +146,8 @@ def scatter_elements(lowering: Lowering, group: Group) -> None:
         ScatterElements(_reduction(node, x.dtype), index_value.dtype, Lines(result.rank - 1)),
         [result, indices, updates],
         Lines.params(axis, indices.shape, indices.strides, result.shape[axis], result.strides),
-        indices.size // max(count, 1) if count else 0,
-        max(1, _ITEM_ELEMENTS // max(count, 1)),
+        indices.size // largest(count, 1) if count else 0,
+        largest(1, _ITEM_ELEMENTS // largest(count, 1)),
     )
 
 

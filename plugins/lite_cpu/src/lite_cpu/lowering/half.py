@@ -55,6 +55,11 @@ def widen_halves(graph: Graph, weights: WeightCache, needs_widening: Callable[[N
     rewriter.finish()
 
 
+def _is_packed(node: Node, graph: Graph) -> bool:
+    """Return True for a product whose second input is a constant: packing widens it, one weight after another."""
+    return not node.domain and node.op in ("Gemm", "MatMul") and node.inputs[1] in graph.constants
+
+
 def _widen(r: Rewriter, node: Node, weights: WeightCache) -> None:
     def wide(value: Value | None) -> Value | None:
         if value is None or not value.dtype.is_half:
@@ -69,6 +74,6 @@ def _widen(r: Rewriter, node: Node, weights: WeightCache) -> None:
             return result
         return r.add("Cast", [result], value.dtype, value.shape, {"to": value.dtype})
 
-    inputs = [wide(v) for v in node.inputs]
+    inputs = [wide(v) if i != 1 or not _is_packed(node, r.scope.graph) else v for i, v in enumerate(node.inputs)]
     outputs = r.add_node(as_float32(node), inputs)
     r.replace([narrow(result, value) for result, value in zip(outputs, node.outputs)])

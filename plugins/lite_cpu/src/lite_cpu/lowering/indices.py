@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from lite_compiler.tracing.numbers import decided, smallest
 from lite_core.errors import ExecutionError
 from lite_core.ir import Node, Value
 from lite_cpu.kernels.bounds import CheckRanges
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.shape import required_input
 
-__all__ = ["check_indices", "check_ranges"]
+__all__ = ["check_bounds", "check_indices", "check_ranges"]
+
+Array = np.ndarray[Any, Any]
 
 
 def check_indices(lowering: Lowering, node: Node, sizes: Sequence[int]) -> None:
-    """Check indices, where negative ones count from the end; see :func:`check_ranges`.
+    """Check indices, where negative ones count from the end; see :func:`check_bounds`.
 
     Args:
         lowering: the context that steps are emitted into.
@@ -24,18 +30,26 @@ def check_indices(lowering: Lowering, node: Node, sizes: Sequence[int]) -> None:
     Raises:
         ExecutionError: a known index is out of range.
     """
-    dimensions = f"a dimension of {sizes[0]}" if len(sizes) == 1 else f"dimensions of {', '.join(map(str, sizes))}"
-    message = f"{node.describe()}: index {{}} is out of range for {dimensions}"
-    check_ranges(lowering, required_input(node, 1), [range(-size, size) for size in sizes], message)
+
+    def message() -> str:
+        dimensions = f"a dimension of {sizes[0]}" if len(sizes) == 1 else f"dimensions of {', '.join(map(str, sizes))}"
+        return f"{node.describe()}: index {{}} is out of range for {dimensions}"
+
+    check_bounds(lowering, required_input(node, 1), [(-size, size) for size in sizes], lowering.text(message))
 
 
 def check_ranges(lowering: Lowering, value: Value, ranges: Sequence[range], message: str) -> None:
+    """Raise an error for a number out of range; see :func:`check_bounds`."""
+    check_bounds(lowering, value, [(allowed.start, allowed.stop) for allowed in ranges], message)
+
+
+def check_bounds(lowering: Lowering, value: Value, bounds: Sequence[tuple[int, int]], message: str) -> None:
     """Raise an error for a number out of range: now if the numbers are known, else by a step of the program.
 
     Args:
         lowering: the context that steps are emitted into.
         value: the numbers; tuples in their last dimension unless there is a single range.
-        ranges: the allowed range of each number of a tuple.
+        bounds: the lowest number that is allowed at each position of a tuple, and the one after the highest.
         message: the message of the error, with ``{}`` for the number.
 
     Raises:
@@ -45,12 +59,19 @@ def check_ranges(lowering: Lowering, value: Value, ranges: Sequence[range], mess
     if array is None:
         numbers = lowering.dense(lowering.tensor(value))
         fault, number = lowering.fault(message)
-        tuples = numbers.size // len(ranges) if ranges else 0
-        bounds = [bound for allowed in ranges for bound in (allowed.start, allowed.stop)]
-        kernel = CheckRanges(value.dtype, len(ranges))
-        lowering.step(kernel, [numbers, fault], [tuples, number, *bounds], min(tuples, 1))
-    elif array.size:
-        for allowed, column in zip(ranges, array.reshape(-1, max(len(ranges), 1)).T):
-            invalid = column[(column < allowed.start) | (column >= allowed.stop)]
-            if invalid.size:
-                raise ExecutionError(message.replace("{}", str(invalid[0])))
+        tuples = numbers.size // len(bounds) if bounds else 0
+        kernel = CheckRanges(value.dtype, len(bounds))
+        params = [tuples, number, *(bound for pair in bounds for bound in pair)]
+        lowering.step(kernel, [numbers, fault], params, smallest(tuples, 1))
+        return
+    invalid = _first_outside(array, tuple(bounds))
+    if invalid is not None:
+        raise ExecutionError(message.replace("{}", str(invalid)))
+
+
+@decided
+def _first_outside(array: Array, bounds: tuple[tuple[int, int], ...]) -> Any:
+    """Return a number that is out of bounds, or None if there is none."""
+    columns = array.reshape(-1, max(len(bounds), 1)).T if array.size else ()
+    outside = [column[(column < first) | (column >= end)] for (first, end), column in zip(bounds, columns)]
+    return next((numbers[0] for numbers in outside if numbers.size), None)

@@ -16,6 +16,7 @@ from lite_cpu.kernels.plain_matmul import PlainMatMul
 from lite_cpu.lowering.attention import AttentionGroup, attention
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.external import external_product
+from lite_cpu.lowering.half_products import pack_constant_halves
 from lite_cpu.lowering.narrow_weights import stored_weights
 from lite_cpu.lowering.packing import pack_at_run_time, pack_constant
 from lite_cpu.lowering.pairs import as_pairs, pack_constant_pairs, reads_pairs
@@ -33,7 +34,7 @@ _PLAIN = (DType.FLOAT64, DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
 def refuse_gemm(node: Node) -> str | None:
     a = node.inputs[0]
     assert a is not None
-    if a.dtype is F32 or a.dtype is DType.BFLOAT16:
+    if a.dtype is F32 or a.dtype.is_half:
         return None
     return f"{node.op} on {a.dtype}: the CPU kernels compute in float32"
 
@@ -72,6 +73,8 @@ def matmul(lowering: Lowering, group: Group) -> None:
             group.head, "pairs", lambda: pack_constant_pairs(lowering, array, shape, group=adjacent)
         )
         panels = Panels.of(packed, batch, depth // 2, columns, adjacent == 4)
+    elif left.dtype is DType.FLOAT16:
+        panels = lowering.cached(group.head, "halves", lambda: pack_constant_halves(lowering, array, array.shape))
     else:
         *batch, depth, columns = array.shape if array.ndim > 1 else (*array.shape, 1)
         dtype = stored_weights(lowering, array, prod(a.shape[:-1]))
@@ -116,6 +119,9 @@ def gemm(lowering: Lowering, group: Group) -> None:
         adjacent = group_of_pairs(lowering.machine, a.shape[1])
         packed = pack_constant_pairs(lowering, array, array.shape, transposed=transposed, scale=alpha, group=adjacent)
         panels = Panels.of(packed, (), a.shape[1] // 2, columns, adjacent == 4)
+        alpha = 1.0
+    elif left.dtype is DType.FLOAT16:
+        panels = pack_constant_halves(lowering, array, array.shape, transposed=transposed, scale=alpha)
         alpha = 1.0
     else:
         dtype = stored_weights(lowering, array, rows, scale=alpha)

@@ -31,12 +31,12 @@ def stored_weights(lowering: Lowering, array: Array, rows: int, *, scale: float 
 
     Args:
         lowering: the lowering context, with the options of the session and the machine.
-        array: the weights, float32.
+        array: the weights, float32 or 16-bit floats.
         rows: the number of rows of the left operand.
         scale: a factor that multiplies the weights before they are stored.
     """
     wanted = DType(lowering.options.precision)
-    if not wanted.is_half or rows > MAX_ROWS or array.nbytes < _FEWEST_BYTES:
+    if not wanted.is_half or rows > MAX_ROWS or 4 * array.size < _FEWEST_BYTES:
         return DType.FLOAT32
     if wanted is DType.FLOAT16:
         largest = abs(scale) * np.abs(array).max()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.tracing.numbers import largest, smallest
 from lite_core.ir import DType, PanelLayout
 from lite_cpu.kernels.packing import Contiguous, Pack
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
@@ -36,7 +37,8 @@ def pack_constant(
 
     Args:
         lowering: the lowering context.
-        array: float32; all dimensions before the last two are batches. A vector counts as one row.
+        array: float32, or 16-bit floats, which are widened; all dimensions before the last two are batches. A vector
+            counts as one row.
         transposed: True if ``array`` is [..., columns, depth].
         scale: multiplies every element.
         dtype: the floating-point type that the panels are rounded to.
@@ -49,12 +51,12 @@ def pack_constant(
     stacked = array.reshape(prod(array.shape[:-2]), *(1, *array.shape)[-2:])
     order = (0, 2, 1) if transposed else (0, 1, 2)
     depth, columns = stacked.transpose(order).shape[1:]
-    is_exact = scale == 1 and dtype is DType.FLOAT32 and columns > 1 and array.size
+    is_exact = scale == 1 and array.dtype == dtype.numpy == np.float32 and columns > 1 and array.size
     layout = PanelLayout(stacked.shape, order, depth, columns, lanes * vectors, lanes) if is_exact else None
 
     def pack() -> Array:
         matrices: Array = stacked.transpose(order)
-        matrices = matrices if scale == 1 else matrices * np.float32(scale)
+        matrices = matrices if scale == 1 else np.multiply(matrices, np.float32(scale), dtype=np.float32)
         packed: Array = matrices[:, :, 0] if matrices.shape[2] == 1 else pack_panels(matrices, lanes, vectors)
         rounded: Array = packed.astype(dtype.numpy, copy=False)
         return rounded
@@ -75,7 +77,7 @@ def pack_at_run_time(lowering: Lowering, b: Tensor) -> Tensor:
         return packed
     batch_stride, depth_stride, column_stride = b.strides
     width = lowering.machine.lanes() * gemm_tile(lowering.machine)[1]
-    column_block = -(-max(1, _ITEM_ELEMENTS // depth) // width) * width
+    column_block = -(-largest(1, _ITEM_ELEMENTS // depth) // width) * width
     items = batches * -(-columns // column_block)
     element = DType.FLOAT32 if b.dtype.itemsize == 4 else b.dtype
     lowering.step(
@@ -83,6 +85,6 @@ def pack_at_run_time(lowering: Lowering, b: Tensor) -> Tensor:
         [b, packed],
         Pack.params(depth, columns, (batch_stride, depth_stride, column_stride), size, column_block),
         items,
-        max(1, _ITEM_ELEMENTS // (depth * min(columns, column_block))),
+        largest(1, _ITEM_ELEMENTS // (depth * smallest(columns, column_block))),
     )
     return packed

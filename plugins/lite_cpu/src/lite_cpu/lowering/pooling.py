@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.tracing.numbers import computed, largest
 from lite_core.ir import Node
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, window_axes
 from lite_cpu.kernels.pooling import AVERAGE, MAXIMUM, NORMS, WINDOW_NUMBERS, Pool
@@ -70,11 +71,12 @@ def _emit(
         [x, y, rows, columns],
         params,
         batch * height if y.size else 0,
-        max(1, _ITEM_ELEMENTS // max(1, width * channels * elements)),
+        largest(1, _ITEM_ELEMENTS // largest(1, width * channels * elements)),
         flops=y.size * elements,
     )
 
 
+@computed
 def _windows(axis: WindowAxis, include_padding: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return for each window its first input element, its number of input elements, and the divisor of an average."""
     positions = (np.arange(axis.count) * axis.stride - axis.begin)[:, None] + np.arange(axis.kernel) * axis.dilation

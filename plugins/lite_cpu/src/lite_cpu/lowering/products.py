@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from lite_compiler.tensors import dense_strides
+from lite_compiler.tracing.numbers import largest
 from lite_core.ir import DType
 from lite_cpu.chains import Chain
 from lite_cpu.kernels.bfloat16_pairs import PAIR
@@ -29,7 +30,7 @@ class Panels:
     """Packed matrices [depth, columns], one for each index of ``batch``, whose strides count elements of panels.
 
     A matrix of one column is not packed but contiguous. Of matrices of bfloat16 in pairs, an element is a pair.
-    With ``matrices`` the pairs are packed in groups of two.
+    With ``matrices`` the pairs are packed in groups of two. ``unit`` multiplies matrices that are read as float16.
     """
 
     packed: Tensor
@@ -37,12 +38,15 @@ class Panels:
     depth: int
     columns: int
     matrices: bool = False
+    unit: float = 1.0
 
     @staticmethod
-    def of(packed: Tensor, batch_shape: Sequence[int], depth: int, columns: int, matrices: bool = False) -> Panels:
+    def of(
+        packed: Tensor, batch_shape: Sequence[int], depth: int, columns: int, matrices: bool = False, unit: float = 1.0
+    ) -> Panels:
         """Return the panels of ``packed`` [batches, n], whose batches are in the order of ``batch_shape``."""
         strides = tuple(packed.shape[1] * s for s in dense_strides(batch_shape))
-        return Panels(packed, packed.view(tuple(batch_shape), strides), depth, columns, matrices)
+        return Panels(packed, packed.view(tuple(batch_shape), strides), depth, columns, matrices, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def emit_product(
 
     Args:
         lowering: the context that steps are emitted into.
-        a: [*batch, rows, depth], contiguous along the depth (see :func:`with_contiguous_rows`).
+        a: [*batch, rows, depth], contiguous along the depth (see :func:`with_contiguous_rows`). If it is float16, the
+            product is computed in float16.
         b: the right operand; its batch broadcasts to that of ``c``.
         bias: [columns].
         c: [*batch, rows, columns], contiguous along the columns.
@@ -105,14 +110,17 @@ def emit_product(
         b_batch=batches.strides[_B],
         c_batch=batches.strides[_C],
         c_group=groups.strides[_C],
+        b_unit=b.unit,
     )
     operand_strides = [
         (batches.strides[i], groups.strides[i], rows.strides[i]) for i in range(3, 3 + len(epilogue.operands))
     ]
-    pairs = b.packed.dtype is PAIR
-    kernel = (Dot if b.columns == 1 else Gemm)(epilogue.chain, F32 if pairs else b.packed.dtype, pairs, b.matrices)
+    pairs, halves = b.packed.dtype is PAIR, a.dtype is DType.FLOAT16
+    weights = F32 if pairs else b.packed.dtype
+    kernel = (Dot if b.columns == 1 else Gemm)(epilogue.chain, weights, pairs, b.matrices, halves)
     kernel = gemm_in_tiles(lowering.machine, kernel, shape)
-    row_block, column_block = shape.blocks(lowering.machine, lowering.options.threads, rows_of_tile(kernel))
+    machine = kernel.machine_of_tile(lowering.machine)
+    row_block, column_block = shape.blocks(machine, lowering.options.threads, rows_of_tile(kernel))
     items = shape.items(row_block, column_block)
     flops = shape.flops * (2 if pairs else 1)
     params = shape.params(row_block, column_block, operand_strides)
@@ -121,7 +129,7 @@ def emit_product(
         c_, a_, b_, *operands = [t.view(t.shape, t.strides, t.offset + n) if n else t for t, n in zip(views, offsets)]
         lowering.step(
             kernel, [a_, b_, bias, c_, *operands], params, items,
-            max(1, _ITEM_FLOPS * items // max(1, flops)), flops=flops, label=label,
+            largest(1, _ITEM_FLOPS * items // largest(1, flops)), flops=flops, label=label,
             scratch_bytes=kernel.scratch_bytes(row_block, shape),
         )  # fmt: skip
 

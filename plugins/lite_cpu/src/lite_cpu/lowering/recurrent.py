@@ -5,7 +5,7 @@ Sizes: T time steps, B sequences, I inputs, H hidden units, D directions, G gate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,7 +42,7 @@ def refuse_recurrent(node: Node) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class Layer:
     """The tensors of a recurrent node; states have the dimensions T, D, B, H."""
 
     lowering: Lowering
@@ -106,9 +106,30 @@ class _Layer:
 
 @lowers("LSTM", "GRU", "RNN", refuse=refuse_recurrent)
 def recurrent(lowering: Lowering, group: Group) -> None:
-    """Emit all directions as one step if they have the same activations, else one step for each direction."""
-    layer = _Layer(lowering, group.head)
-    attributes = layer.attributes
+    """Emit the projection of the inputs and the recurrence."""
+    layer = Layer(lowering, group.head)
+    constants = lowering.graph.constants
+    pairs = reads_pairs(lowering, layer.required(0)) and is_product_of_pairs(lowering.machine, layer.node, constants)
+
+    def choose(batch: int, activations: tuple[Activation, ...]) -> Recurrent:
+        return replace(_kernel(layer, batch, activations), pairs=pairs)
+
+    emit_layer(layer, choose, _tensors)
+
+
+def emit_layer(
+    layer: Layer,
+    choose: Callable[[int, tuple[Activation, ...]], Recurrent],
+    tensors_of: Callable[[Layer, Recurrent, tuple[int, int, int], Sequence[Tensor]], dict[str, Tensor]],
+) -> None:
+    """Emit all directions as one step if they have the same activations, else one step for each direction.
+
+    Args:
+        layer: the layer.
+        choose: returns the kernel for a number of sequences with activation functions.
+        tensors_of: returns the tensors that the kernel reads and writes, given its outputs; see :func:`_tensors`.
+    """
+    lowering, attributes = layer.lowering, layer.attributes
     steps, batch, _ = layer.x.shape
     directions, hidden = layer.tensor(2).shape[0], layer.tensor(2).shape[2]
     shape = (directions, batch, hidden)
@@ -116,15 +137,11 @@ def recurrent(lowering: Lowering, group: Group) -> None:
     if 0 not in shape:
         activations = [
             tuple([_activation(function, attributes["clip"]) for function in functions])
-            for functions in activation_functions(group.head.op, attributes, directions)
+            for functions in activation_functions(layer.node.op, attributes, directions)
         ]
         reversed_from = 0 if attributes["direction"] == "reverse" else 1
-        constants = lowering.graph.constants
-        pairs = reads_pairs(lowering, layer.required(0)) and is_product_of_pairs(
-            lowering.machine, layer.node, constants
-        )
-        kernel = replace(_kernel(layer, batch, activations[0]), pairs=pairs)
-        tensors = _tensors(layer, kernel, shape, [t for t, _ in written])
+        kernel = choose(batch, activations[0])
+        tensors = tensors_of(layer, kernel, shape, [t for t, _ in written])
         narrow = [(n, t.dtype) for n, t in tensors.items() if t.dtype.is_half]
         kernel = replace(kernel, narrow=tuple(narrow))
         is_one_step = all(a == activations[0] for a in activations)
@@ -140,10 +157,15 @@ def recurrent(lowering: Lowering, group: Group) -> None:
             lowering.copy(tensor, target)
 
 
-def _kernel(layer: _Layer, batch: int, activations: tuple[Activation, ...]) -> Recurrent:
+def rows_together(layer: Layer, batch: int) -> int:
+    """Return the number of sequences that a kernel computes together."""
+    most = 4 if layer.lowering.machine.vector_registers >= 32 else 2
+    return 1 if layer.value(4) is not None else min(batch, most)
+
+
+def _kernel(layer: Layer, batch: int, activations: tuple[Activation, ...]) -> Recurrent:
     attributes, lengths = layer.attributes, layer.value(4) is not None
-    most_rows = 4 if layer.lowering.machine.vector_registers >= 32 else 2
-    rows = 1 if lengths else min(batch, most_rows)
+    rows = rows_together(layer, batch)
     if layer.node.op == "LSTM":
         peepholes = layer.value(_PEEPHOLES) is not None
         return Lstm(rows, activations, lengths, peepholes, bool(attributes["input_forget"]))
@@ -153,7 +175,7 @@ def _kernel(layer: _Layer, batch: int, activations: tuple[Activation, ...]) -> R
 
 
 def _tensors(
-    layer: _Layer, kernel: Recurrent, shape: tuple[int, int, int], written: Sequence[Tensor]
+    layer: Layer, kernel: Recurrent, shape: tuple[int, int, int], written: Sequence[Tensor]
 ) -> dict[str, Tensor]:
     """Return the tensors that the kernel reads and writes by name, each [T or 1, D or 1, B or 1, ...]."""
     lowering, pairs = layer.lowering, kernel.pairs
@@ -174,12 +196,28 @@ def _tensors(
     of_input = input_panels(lowering, layer.weights(1), kernel.gates, hidden, pairs=pairs)
     panels = Panels.of(of_input, (), depth, columns)
     emit_product(
-        lowering, x, panels, _view(input_bias, (columns,)), projected, Epilogue(Chain(Operand(F32))), label="projection"
+        lowering,
+        x,
+        panels,
+        view_as(input_bias, (columns,)),
+        projected,
+        Epilogue(Chain(Operand(F32))),
+        label="projection",
     )
     tensors = {
-        "projected": _view(projected, (steps, batch, directions, width)).permute((0, 2, 1, 3)),
-        "weights": _by_direction(recurrent_weights(lowering, layer.weights(2), kernel.passes, hidden, pairs=pairs)),
-        "bias": _by_direction(recurrent_bias),
+        "projected": view_as(projected, (steps, batch, directions, width)).permute((0, 2, 1, 3)),
+        "weights": by_direction(recurrent_weights(lowering, layer.weights(2), kernel.passes, hidden, pairs=pairs)),
+        "bias": by_direction(recurrent_bias),
+    }
+    return tensors | states_and_lengths(layer, kernel, shape, steps, written)
+
+
+def states_and_lengths(
+    layer: Layer, kernel: Recurrent, shape: tuple[int, int, int], steps: int, written: Sequence[Tensor]
+) -> dict[str, Tensor]:
+    """Return the states and outputs, and the lengths and peepholes if there are any, by name."""
+    lowering, (_, batch, hidden) = layer.lowering, shape
+    tensors = {
         "initial_h": layer.initial(5, shape),
         "y": written[0],
         "y_h": written[1],
@@ -189,18 +227,19 @@ def _tensors(
     if kernel.lengths:
         message = f"{layer.node.describe()}: length {{}} is out of range, it must be from 0 to {steps}"
         check_ranges(lowering, layer.required(4), [range(steps + 1)], message)
-        tensors["lengths"] = _view(lowering.dense(layer.tensor(4)), (1, 1, batch, 1))
+        tensors["lengths"] = view_as(lowering.dense(layer.tensor(4)), (1, 1, batch, 1))
     if kernel.has_peepholes:
-        tensors["peepholes"] = _by_direction(gate_vectors(lowering, layer.weights(_PEEPHOLES), 3, hidden))
+        tensors["peepholes"] = by_direction(gate_vectors(lowering, layer.weights(_PEEPHOLES), 3, hidden))
     return tensors
 
 
-def _by_direction(tensor: Tensor) -> Tensor:
+def by_direction(tensor: Tensor) -> Tensor:
     """Return [D, n] as [1, D, 1, n]."""
     return insert_axis(insert_axis(tensor, 1), 0)
 
 
-def _view(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+def view_as(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a dense tensor in another shape."""
     view = tensor.reshape(shape)
     assert view is not None, "the tensor is dense"
     return view

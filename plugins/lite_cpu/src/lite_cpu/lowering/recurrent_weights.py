@@ -20,7 +20,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
 from lite_cpu.tensors import Tensor
 
-__all__ = ["gate_vectors", "input_panels", "recurrent_weights"]
+__all__ = ["gate_vectors", "in_blocks", "input_panels", "recurrent_weights"]
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ def gate_vectors(lowering: Lowering, value: Value, gates: int, hidden: int, firs
     columns = slice(first, first + gates * hidden)
 
     def arrange(array: Array) -> Array:
-        blocked: Array = _in_blocks(array[:, columns, None], gates, lanes).transpose(0, 2, 1, 3, 4)
+        blocked: Array = in_blocks(array[:, columns, None], gates, lanes).transpose(0, 2, 1, 3, 4)
         return blocked
 
     array = lowering.known(value)
@@ -66,7 +66,7 @@ def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int, *, p
     columns = directions * blocks * gates * lanes
 
     def arrange(array: Array) -> Array:
-        matrix = _in_blocks(array, gates, lanes).transpose(4, 0, 2, 1, 3)
+        matrix = in_blocks(array, gates, lanes).transpose(4, 0, 2, 1, 3)
         return pack_panels(matrix.reshape(1, depth, columns), lanes, vectors)
 
     array = lowering.known(value)
@@ -76,7 +76,7 @@ def input_panels(lowering: Lowering, value: Value, gates: int, hidden: int, *, p
         dots = DotPanels(matrices, DType.BFLOAT16, 2, lanes, vectors)
 
         def arrange_pairs() -> Array:
-            matrix = _in_blocks(array, gates, lanes).transpose(matrices.order)
+            matrix = in_blocks(array, gates, lanes).transpose(matrices.order)
             return pack_pairs(matrix.reshape(matrices.shape), lanes, vectors)
 
         return lowering.packed(("input pairs", gates, dots), [array], arrange_pairs, None if hidden % lanes else dots)
@@ -104,7 +104,7 @@ def recurrent_weights(
         return _recurrent_pairs(lowering, value, passes, hidden)
 
     def arrange(array: Array) -> Array:
-        whole = _in_blocks(array, gates, lanes)
+        whole = in_blocks(array, gates, lanes)
         parts = [whole[:, list(p)].transpose(0, 2, 4, 1, 3).reshape(directions, -1) for p in passes]
         return np.concatenate(parts, axis=1)
 
@@ -136,7 +136,7 @@ def _recurrent_pairs(lowering: Lowering, value: Value, passes: Sequence[Sequence
     assert array is not None
 
     def arrange() -> Array:
-        whole = _in_blocks(array, gates, lanes)
+        whole = in_blocks(array, gates, lanes)
         parts = []
         for numbers in passes:
             matrices = whole[:, list(numbers)].transpose(0, 2, 4, 1, 3)
@@ -152,7 +152,7 @@ def _blocks(lowering: Lowering, hidden: int) -> int:
     return -(-hidden // lowering.machine.lanes())
 
 
-def _in_blocks(array: Array, gates: int, lanes: int) -> Array:
+def in_blocks(array: Array, gates: int, lanes: int) -> Array:
     """Return [directions, gates * hidden, depth] as [directions, gates, blocks, lanes, depth], padded with zeros."""
     directions, rows, depth = array.shape
     hidden = rows // gates

@@ -15,9 +15,14 @@ __all__ = ["OPERATORS", "find_lowering", "lowers", "refusal", "register_rewritte
 
 #: For each module of this package, the operators that it registers. Others are element-wise or have no kernel.
 _FAMILIES = {
+    "control": "If Loop Scan lite_cpu.OpenLoop",
+    "boxes": "lite.AnchorGenerator lite.BoxClip lite.BoxCoder lite.DensityPriorBox lite.PriorBox",
     "convolution": "Conv",
     "decoder": "Attention RMSNormalization RotaryEmbedding TensorScatter",
+    "deformable": "DeformConv lite_cpu.DeformSample",
     "einsum": "Einsum",
+    "forest": "lite.DecisionForest",
+    "fourier": "DFT",
     "gather": "Gather GatherElements GatherND ScatterElements ScatterND",
     "int8_convolution": "ConvInteger",
     "int8_matmul": "MatMulInteger",
@@ -29,19 +34,25 @@ _FAMILIES = {
         "MeanVarianceNormalization"
     ),
     "pooling": "AveragePool LpPool MaxPool",
+    "proposals": "lite.GenerateProposals",
     "quantization": "DynamicQuantizeLinear QLinearConv QLinearMatMul",
     "recurrent": "GRU LSTM RNN",
+    "quantized_recurrent": "lite.QuantizedLSTM",
     "reduction": (
         "GlobalAveragePool GlobalLpPool GlobalMaxPool ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax "
         "ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
     ),
+    "regions": "RoiAlign",
     "resize": "Resize",
     "search": "ArgMax ArgMin CumSum TopK",
     "shape": (
         "DepthToSpace Expand EyeLike Flatten Reshape Shape Size Slice SpaceToDepth Split Squeeze Transpose Unsqueeze"
     ),
     "softmax": "Hardmax LogSoftmax Softmax",
+    "suppression": "NonMaxSuppression lite.MatrixNms lite.MulticlassNms",
     "transposed": "ConvTranspose",
+    "yolo_box": "lite.YoloBox",
+    "viterbi": "lite.ViterbiDecode",
 }
 
 #: The lowering functions by operator. A model imports only the modules of its own operators.

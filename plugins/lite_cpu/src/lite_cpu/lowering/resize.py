@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.fusion import Group
+from lite_compiler.tracing.numbers import computed, largest
 from lite_core import ops
 from lite_core.ir import DType, Node
 from lite_core.ops.evaluate import evaluate_op
+from lite_core.ops.registry import OpDef
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.interpolate import Interpolate
 from lite_cpu.lowering.context import Lowering
@@ -56,7 +59,8 @@ class Table:
 
     @property
     def size(self) -> int:
-        return len(self.indices)
+        size: int = self.indices.shape[0]
+        return size
 
     @property
     def taps(self) -> int:
@@ -77,19 +81,25 @@ def make_table(lowering: Lowering, node: Node, position: int, axis: int, old: in
     """
     attributes = {**attributes_of(node), "axes": (0,)}
     sizes, scales = (lowering.known(input_of(node, i)) for i in (3, 2))
-    inputs: list[Array | None] = [None, None, None]
-    if sizes is not None and sizes.size:
-        inputs[2] = np.array([new], np.int64)
-    elif scales is not None:
-        inputs[1] = scales[position : position + 1]
+    is_sized = sizes is not None and bool(sizes.size)
+    scale = None if is_sized or scales is None else scales[position : position + 1]
+    return Table(axis, *_taps(ops.get(node), attributes, is_sized, scale, old, new))
+
+
+@computed
+def _taps(
+    definition: OpDef, attributes: Mapping[str, Any], is_sized: bool, scale: Array | None, old: int, new: int
+) -> tuple[Array, Array | None]:
+    """Return the indices and weights of a :class:`Table`."""
     data: Array = np.arange(old) if attributes["mode"] == "nearest" else np.eye(old)
-    result = evaluate_op(ops.get(node), [data, *inputs], attributes)[0]
+    size = np.array([new], np.int64) if is_sized else None
+    result = evaluate_op(definition, [data, None, scale, size], attributes)[0]
     if attributes["mode"] == "nearest":
-        return Table(axis, result.astype(np.int32)[:, np.newaxis], None)
+        return result.astype(np.int32)[:, np.newaxis], None
     taps = max(1, int((result != 0).sum(axis=1).max()))
     # A stable sort of "is zero" puts the columns with a weight first, in their order.
     indices = np.argsort(result == 0, axis=1, kind="stable")[:, :taps]
-    return Table(axis, indices.astype(np.int32), np.take_along_axis(result, indices, axis=1))
+    return indices.astype(np.int32), np.take_along_axis(result, indices, axis=1)
 
 
 @lowers("Resize", refuse=refuse_resize, epilogue=True)
@@ -202,13 +212,13 @@ def interpolate(
         a = grouped(dense)
     assert a is not None, "a dense tensor can be grouped"
     assert c is not None, "the target is dense or an image"
-    computed = sum_dtype(source.dtype)
+    summed = sum_dtype(source.dtype)
     one_row = Table(0, np.zeros((1, 1), np.int32), np.ones((1, 1)))
     pair = tables if len(tables) == 2 else [one_row, *tables]
     is_weighted = tables[0].weights is not None
     indices = [lowering.constant(t.indices) for t in pair]
     weights = [
-        lowering.constant((np.ones((1, 1)) if t.weights is None else t.weights).astype(computed.numpy)) for t in pair
+        lowering.constant((np.ones((1, 1)) if t.weights is None else t.weights).astype(summed.numpy)) for t in pair
     ]
     if not is_weighted and not chain.steps:
         a, c = a.as_bits(), c.as_bits()
@@ -220,6 +230,6 @@ def interpolate(
         [a, c, *indices, *weights, *operands],
         Interpolate.params(c.shape, strides),
         c.shape[0] * c.shape[1],
-        max(1, _ITEM_ELEMENTS // max(row, 1)),
+        largest(1, _ITEM_ELEMENTS // largest(row, 1)),
         flops=2 * pair[0].taps * pair[1].taps * target.size if is_weighted else 0,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from lite_compiler.tensors import dense_strides
+from lite_compiler.tracing.numbers import computed, largest, smallest
 from lite_core.ir import DType
 from lite_cpu.kernels.rows import UNROLL, RowLayout, Vectors
 from lite_cpu.lowering.context import Lowering
@@ -53,16 +54,17 @@ def plan_rows(
     reduced, reduced_strides = collapse([_select_dimensions(t, sorted(axes)) for t in tensors])
     along, across = [s[-1] for s in reduced_strides], [s[-1] for s in kept_strides]
     direction, vector_strides = Vectors.NONE, along
-    if Vectors.ALONG in vectors and reduced[-1] > 1 and along[0] == 1 and set(along) <= {0, 1}:
+    if Vectors.ALONG in vectors and reduced[-1] > 1 and along[0] == 1 and _are_units(along):
         direction = Vectors.ALONG
-    elif Vectors.ACROSS in vectors and kept[-1] > 1 and across[0] == 1 and set(across) <= {0, 1}:
+    elif Vectors.ACROSS in vectors and kept[-1] > 1 and across[0] == 1 and _are_units(across):
         direction, vector_strides = Vectors.ACROSS, across
     broadcast = tuple(direction is not Vectors.NONE and s == 0 for s in vector_strides)
     layout = RowLayout(len(kept), len(reduced), direction, tuple(t.dtype for t in tensors), broadcast)
     strides = [n for a, b in zip(kept_strides, reduced_strides) for n in (*a, *b)]
-    length = max(1, prod(reduced))
+    length = largest(1, prod(reduced))
     across_rows = direction is Vectors.ACROSS
-    block = _row_block(lowering, layout, kept, length) if across_rows else 1
+    lanes, threads = layout.lanes(lowering.machine), lowering.options.threads
+    block = _row_block(lanes, prod(kept[:-1]), kept[-1], length, threads) if across_rows else 1
     scratch_bytes = 4 * length * block
     if wide and scratch_bytes <= lowering.machine.l2_bytes // 2:
         layout = replace(layout, dtypes=(*layout.dtypes, DType.FLOAT32), spread=(*layout.spread, False), wide=True)
@@ -71,19 +73,27 @@ def plan_rows(
         scratch_bytes = 0
     params = [block, *kept, *reduced, *strides]
     if not across_rows:
-        return RowPlan(layout, params, prod(kept), max(1, _ITEM_ELEMENTS // length), scratch_bytes)
+        return RowPlan(layout, params, prod(kept), largest(1, _ITEM_ELEMENTS // length), scratch_bytes)
     tasks = prod(kept[:-1]) * -(-kept[-1] // block)
-    return RowPlan(layout, params, tasks, max(1, _ITEM_ELEMENTS // (length * min(block, kept[-1]))), scratch_bytes)
+    return RowPlan(
+        layout, params, tasks, largest(1, _ITEM_ELEMENTS // (length * smallest(block, kept[-1]))), scratch_bytes
+    )
 
 
-def _row_block(lowering: Lowering, layout: RowLayout, kept: Sequence[int], length: int) -> int:
-    """Return the neighbouring rows of a work item: enough to amortize scheduling, with items for every thread."""
-    lanes = layout.lanes(lowering.machine)
+def _are_units(strides: Sequence[int]) -> bool:
+    return all(stride in (0, 1) for stride in strides)
+
+
+@computed
+def _row_block(lanes: int, outer: int, rows: int, length: int, threads: int) -> int:
+    """Return the neighbouring rows of a work item: enough to amortize scheduling, with items for every thread.
+
+    There are ``outer`` times ``rows`` rows of ``length`` elements, and vectors of ``lanes`` rows.
+    """
     block = UNROLL * lanes
     block *= max(1, _ITEM_ELEMENTS // (length * block))
-    threads = lowering.options.threads
     while threads > 1 and block > lanes and length * block > _ITEM_ELEMENTS // 2:
-        if prod(kept[:-1]) * -(-kept[-1] // block) >= 2 * threads:
+        if outer * -(-rows // block) >= 2 * threads:
             break
         block = max(lanes, block // 2 // lanes * lanes)
     return block

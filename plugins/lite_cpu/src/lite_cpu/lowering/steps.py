@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from lite_compiler.tensors import dense_strides
+from lite_compiler.tracing.numbers import computed
 from lite_core.ir import DType
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.machine import Machine
@@ -25,7 +26,8 @@ class PlannedStep:
 
     ``overwrites`` are positions in ``tensors`` of operands whose memory the first tensor, the result, may reuse: the
     kernel reads each of their elements before it writes the element at the same address, and never again. A step that
-    ``streams`` accesses each element about once, and ``flops`` are all its operations.
+    ``streams`` accesses each element about once, and ``flops`` are all its operations. For ``jump`` see
+    :class:`lite_cpu.runtime.Step`.
     """
 
     kernel: Kernel
@@ -39,6 +41,7 @@ class PlannedStep:
     scratch_bytes: int = 0
     overwrites: tuple[int, ...] = ()
     streams: bool = False
+    jump: int = 0
 
     @property
     def bytes(self) -> int:
@@ -56,8 +59,15 @@ class PlannedStep:
             threads: the number of threads.
             l2_bytes: size of one core's second-level cache.
         """
-        accesses = self.streams and _BYTES_OF_AN_OPERATION * self.flops <= self.bytes
-        return self.tasks if accesses and threads > 1 and threads * self.bytes <= 2 * l2_bytes else self.grain
+        own_bytes = self.bytes if self.streams and threads > 1 else 0
+        return _grain(self.tasks, self.grain, self.flops, own_bytes, threads, l2_bytes)
+
+
+@computed
+def _grain(tasks: int, grain: int, flops: int, bytes: int, threads: int, l2_bytes: int) -> int:
+    """Return what :meth:`PlannedStep.grain_for` does; ``bytes`` is 0 if a step does more than access its tensors."""
+    accesses = 0 < bytes >= _BYTES_OF_AN_OPERATION * flops
+    return tasks if accesses and threads * bytes <= 2 * l2_bytes else grain
 
 
 @dataclass

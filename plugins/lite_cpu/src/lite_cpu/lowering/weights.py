@@ -11,7 +11,7 @@ import numpy as np
 from lite_compiler.tensors import dense_strides
 from lite_core.container import stored_panels
 from lite_core.forking import new_lock
-from lite_core.ir import DType, PanelLayout
+from lite_core.ir import DType, PanelLayout, release_pages
 from lite_cpu.aligned import aligned_empty, is_aligned
 from lite_cpu.dot_panels import DotPanels
 from lite_cpu.narrow_panels import NarrowPanels
@@ -159,6 +159,8 @@ class WeightCache:
                     array = stored_panels(sources[0], recipe)
                 if array is None:
                     array = _owned(make(), sources)
+                    for source in arrays:
+                        release_pages(source)
                 self._made.add(full_key, arrays, array)
                 if recipe is not None and all(array is source for array, source in zip(arrays, sources)):
                     self._remember(array, recipe)
@@ -225,6 +227,7 @@ class WeightCache:
             if array is not None and self.origin(array).array is origin:
                 return array
             array = make(source)
+            release_pages(source)
             if np.may_share_memory(array, source):
                 return array  # a view is free to recreate, and would keep its source alive
             self._derived[key] = array

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from lite_compiler.tracing.numbers import computed, decided
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.kernels.toom_cook import TAPS
 from lite_cpu.kernels.winograd import Winograd, WinogradShape
@@ -38,16 +40,30 @@ def can_filter(geometry: Window) -> bool:
     return is_plain and geometry.kernel == (TAPS, TAPS)
 
 
-def best_tile(machine: Machine, geometry: Window, source: Tensor, target: Tensor) -> int | None:
+def best_tile(
+    machine: Machine, geometry: Window, source: Sequence[int], target: Sequence[int], share: float = 1.0
+) -> int | None:
     """Return the m of F(m x m, 3 x 3) with the lowest estimated cost; None if direct convolution is estimated faster.
+
+    Args:
+        machine: the processor.
+        geometry: the window.
+        source: the shape of the input, [batch, channels, height, width].
+        target: the shape of the output.
+        share: the time of the direct convolution, as a share of that in float32.
 
     NOTE: an infinity or NaN in the input spreads to all outputs of the tiles that read it, through the sums of the
     transforms; with a direct convolution it affects only the outputs whose window contains it.
     """
-    if not can_filter(geometry):
-        return None
-    batch, channels = source.shape[:2]
-    columns, height, width = target.shape[1:]
+    (batch, channels), (columns, height, width) = source[:2], target[1:]
+    return _best_tile(machine, batch, channels, columns, height, width, share) if can_filter(geometry) else None
+
+
+@decided
+def _best_tile(
+    machine: Machine, batch: int, channels: int, columns: int, height: int, width: int, share: float
+) -> int | None:
+    """Return what :func:`best_tile` does, for sizes of the input and the result."""
 
     def cost(outputs: int) -> float:
         tiles = batch * -(-height // outputs) * -(-width // outputs)
@@ -56,7 +72,7 @@ def best_tile(machine: Machine, geometry: Window, source: Tensor, target: Tensor
     padded_columns = -(-columns // machine.lanes()) * machine.lanes()
     per_weight = 2 * batch * height * width + machine.tuning.winograd_weight
     best = min((4, 2), key=cost)
-    return best if cost(best) < _WORTHWHILE * TAPS * TAPS * channels * padded_columns * per_weight else None
+    return best if cost(best) < share * _WORTHWHILE * TAPS * TAPS * channels * padded_columns * per_weight else None
 
 
 def winograd(lowering: Lowering, task: Convolution, filters: Filters, outputs: int) -> None:
@@ -84,8 +100,15 @@ def winograd(lowering: Lowering, task: Convolution, filters: Filters, outputs: i
         )
 
     sizes = {"m": outputs, "tiles": tiles, "channels": f"{channels}>{columns}"}
-    likely = blocks(lowering.machine, Products(outputs, tiles, channels, columns), lowering.options.threads)[:_BLOCKS]
+    likely = _likely_blocks(lowering.machine, Products(outputs, tiles, channels, columns), lowering.options.threads)
     lowering.choose("winograd blocks", [source, target], sizes, likely, emit)
+
+
+@computed
+def _likely_blocks(machine: Machine, products: Products, threads: int) -> tuple[Block, ...]:
+    """Return the blocks that a tournament compares; if there are fewer, the last one several times."""
+    found = blocks(machine, products, threads)[:_BLOCKS]
+    return (*found, *found[-1:] * (_BLOCKS - len(found)))
 
 
 def _weights(lowering: Lowering, filters: Filters, outputs: int) -> Tensor:

@@ -16,9 +16,11 @@ __all__ = [
     "SLOT_FIELDS",
     "STEP_FIELDS",
     "STEP_LIMIT",
+    "SUSPENDED",
     "TICKET_BITS",
     "PoolField",
     "ProgramField",
+    "ResumeField",
     "SlotField",
     "StepField",
     "SystemField",
@@ -36,6 +38,9 @@ STEP_LIMIT = (1 << 64 - 2 * TICKET_BITS) - 1
 
 #: Maximum number of tensors of a step.
 POINTER_LIMIT = 64
+
+#: Bit that is set in the number of the next step if the run was suspended before it.
+SUSPENDED = 1 << 62
 
 
 class ProgramField(IntEnum):
@@ -58,10 +63,19 @@ class StepField(IntEnum):
     TASKS = 4  #: total number of work items
     GRAIN = 5  #: work items of a chunk; a thread takes one chunk at a time
     CHUNKS = 6
-    RUN_LENGTH = 7  #: 0: the chunks are divided among the threads; n > 0: one thread runs this and n - 1 more steps
+    RUN_LENGTH = 7  #: 0: the chunks are divided among threads; n > 0: so many steps from this one on are not divided
+    JUMP = 8  #: distance of the step that follows if the first integer of the first tensor is not 0; 0: the next step
 
 
 STEP_FIELDS = len(StepField)
+
+
+class ResumeField(IntEnum):
+    """The place where a run begins and ends. A run is suspended when it has taken long and jumps backwards."""
+
+    NEXT = 0  #: the first step of the run; afterwards the one after its last, with :data:`SUSPENDED` before its end
+    SLICE = 1  #: nanoseconds after which it may be suspended
+    END = 2  #: the moment when they are over, set by native code
 
 
 class SystemField(IntEnum):
@@ -92,8 +106,10 @@ class PoolField(IntEnum):
     THREADS = 3
     SYSTEM = 4
     SPIN_NANOSECONDS = 5  #: time that a thread without work spins before it yields or sleeps
+    RESUME = 6  #: address of :class:`ResumeField`, or 0; an argument of the run, too
     REMAINING = 1 * LINE  #: unfinished chunks of the current phase, plus 1 until all its tickets are published
-    PHASE = 1 * LINE + 1  #: number of the current phase
+    PHASE = 1 * LINE + 1  #: number of the current phase; after a run, that of the step where it would go on
+    FOLLOWING = 1 * LINE + 2  #: the step after a phase that one thread has run
     BUSY = 2 * LINE  #: 1 while a run owns the pool
     ACTIVE = 3 * LINE  #: 1 while there may be work: no thread goes to sleep
     SLEEPERS = 4 * LINE  #: number of threads that sleep or are about to

@@ -45,7 +45,7 @@ class Native(NamedTuple):
     """Python interface of the runtime. Calls release the GIL.
 
     Attributes:
-        run: ``run(program, bases, pool, times)``; arguments are addresses, or bytes, which are passed by address.
+        run: ``run(program, bases, pool, times, resume)``; arguments are addresses, or bytes, passed by address.
         stop: ``stop(pool)`` asks the workers to exit.
         worker: address of the threads' start routine; 0 on systems without POSIX threads.
         system: the addresses described by :class:`SystemField`.
@@ -53,7 +53,7 @@ class Native(NamedTuple):
         code: the mapping of the code, which must stay alive.
     """
 
-    run: Callable[[int, bytes, int | None, int | None], None]
+    run: Callable[[int, bytes, int | None, int | None, int | None], None]
     stop: Callable[[int], None]
     worker: int
     system: npt.NDArray[np.int64]
@@ -89,7 +89,7 @@ def load_native(image: bytes) -> Native:
         CodeLoadError: the code is for another processor.
     """
     code = load([CodeImage.from_bytes(image)])
-    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(code.address(0, "lite_run"))
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(code.address(0, "lite_run"))
     if IS_WINDOWS:
         return Native(run, _nothing_to_stop, 0, _windows_functions(), image, code)
     stop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(0, "lite_stop"))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lite_cpu.runtime.layout import ProgramField, StepField
+from lite_core.deadline import check_time
+from lite_cpu.runtime.layout import SUSPENDED, ProgramField, ResumeField, StepField
 from lite_cpu.runtime.native import Native, native
 from lite_cpu.runtime.pool import shared_pool
 from lite_cpu.runtime.tables import Int64Array, ProgramError, ProgramTables, Step
@@ -17,9 +18,14 @@ __all__ = ["ALIGNMENT", "Program", "ProgramError", "Step"]
 #: Alignment, in bytes, of base 0 of a run and of every thread's scratch memory.
 ALIGNMENT = 64
 
+#: Nanoseconds after which a run that jumps backwards returns to Python, which then tests for signals and time limits.
+_SLICE_NANOSECONDS = 20_000_000
+
 
 class Program:
-    """Steps that run one after another, each divided among threads. Immutable; may be run any number of times at once.
+    """Steps that run one after another unless they jump, each divided among threads.
+
+    A program is immutable, and may be run any number of times at once.
 
     Base 0 of every run is memory for that run only: the arena, followed by each thread's scratch memory.
 
@@ -63,6 +69,7 @@ class Program:
         self._head = self._make_head()
         self._address: int = self._head.ctypes.data
         self._is_parallel = bool((self._steps[:, StepField.CHUNKS] > 1).any())
+        self._has_loops = bool((self._steps[:, StepField.JUMP] < 0).any())
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -73,8 +80,8 @@ class Program:
         """Return the size of the memory that a run with up to ``threads`` threads needs as base 0."""
         return self.arena_bytes + max(1, threads) * self.thread_scratch_bytes
 
-    def run(self, addresses: Sequence[int], threads: int = 1, times: Int64Array | None = None) -> None:
-        """Run every step. The GIL is released; several threads may call this at once.
+    def run(self, addresses: Sequence[int], threads: int = 1, times: Int64Array | None = None, first: int = 0) -> None:
+        """Run the steps. The GIL is released; several threads may call this at once.
 
         While another run uses the pool of ``threads`` threads, the calling thread runs this one alone, without waiting.
 
@@ -82,23 +89,42 @@ class Program:
             addresses: the bases; number 0 is a multiple of :data:`ALIGNMENT` and has :meth:`scratch_bytes` bytes
                 that no other run uses.
             threads: maximum number of threads to use.
-            times: int64[steps + 1] that receives the start time of the run and the end time of each step, in
-                nanoseconds since an arbitrary moment; None avoids the measurement.
+            times: int64[steps + 1] whose first element receives the moment of the end of the run, in nanoseconds since
+                an arbitrary one; to each other the nanoseconds of a step are added. None avoids the measurement.
+            first: the step to begin with, in memory that an earlier run left.
 
         Raises:
             ProgramError: too few addresses, a misaligned one, or ``times`` of another shape or type.
+            RunTimeoutError: the time that the run was given is over before an iteration of a loop.
         """
         if len(addresses) < self.base_count or addresses[0] % ALIGNMENT:
             raise self._wrong_addresses(addresses)
-        bases = self._pack_bases(*addresses[: self.base_count])
+        self.run_packed(self._pack_bases(*addresses[: self.base_count]), threads, times, first)
+
+    def run_packed(self, bases: bytes, threads: int, times: Int64Array | None = None, first: int = 0) -> None:
+        """Run the steps on addresses that are known to be right; see :meth:`run`.
+
+        Args:
+            bases: at least :attr:`base_count` addresses, as 64-bit integers.
+            threads: see :meth:`run`, as the others.
+            times: see :meth:`run`.
+            first: see :meth:`run`.
+        """
         # NOTE: this local variable keeps the pool alive, in case the interpreter exits and drops it during the run.
         pool = shared_pool(threads, self.native) if threads > 1 and self._is_parallel else None
-        self.native.run(
-            self._address,
-            bases,
-            None if pool is None else pool.address,
-            None if times is None else self._address_of_times(times),
-        )
+        pool_address = None if pool is None else pool.address
+        times_address = None if times is None else self._address_of_times(times)
+        if not self._has_loops and not first:
+            self.native.run(self._address, bases, pool_address, times_address, None)
+            return
+        resume = np.array([first, _SLICE_NANOSECONDS, 0], np.int64)
+        while True:
+            self.native.run(self._address, bases, pool_address, times_address, resume.ctypes.data)
+            following = int(resume[ResumeField.NEXT])
+            if not following & SUSPENDED:
+                return
+            resume[ResumeField.NEXT] = following & ~SUSPENDED
+            check_time("{}".format, self.labels[following & ~SUSPENDED])
 
     def _make_head(self) -> Int64Array:
         head = np.zeros(len(ProgramField), np.int64)

@@ -33,6 +33,8 @@ class Step(NamedTuple):
         grain: maximum number of work items that a thread takes at a time. If there are no more, one thread runs the
             whole step.
         label: readable name, for profiles and messages.
+        jump: distance of the step that follows if the kernel sets the first integer of its first tensor to another
+            number than 0; 0 for a step that never jumps. A step that jumps has one work item.
     """
 
     kernel: int
@@ -41,6 +43,7 @@ class Step(NamedTuple):
     tasks: int = 1
     grain: int = 1
     label: str = ""
+    jump: int = 0
 
 
 class ProgramTables(NamedTuple):
@@ -69,7 +72,7 @@ class ProgramTables(NamedTuple):
         if len(steps) > STEP_LIMIT:
             raise ProgramError(f"a program of {len(steps)} steps: expected at most {STEP_LIMIT}; divide it")
         for number, step in enumerate(steps):
-            _check_step(number, step)
+            _check_step(number, step, len(steps))
         return ProgramTables(
             _step_table(steps),
             _int64_array([number for step in steps for pointer in step.pointers for number in pointer]).reshape(-1, 2),
@@ -83,6 +86,20 @@ class ProgramTables(NamedTuple):
         steps[:, StepField.RUN_LENGTH] = np.minimum(steps[:, StepField.RUN_LENGTH], np.arange(end - begin, 0, -1))
         return self._replace(steps=steps, labels=self.labels[begin:end])
 
+    def resized(self, tasks: Int64Array, grains: Int64Array, offsets: Int64Array, params: Int64Array) -> ProgramTables:
+        """Return the same steps with other work items, maximum grains, offsets of tensors and parameters."""
+        steps, pointers = self.steps.copy(), self.pointers.copy()
+        pointers[:, 1] = offsets
+        divisions = [_divide(*step) for step in zip(tasks.tolist(), grains.tolist())]
+        steps[:, StepField.TASKS] = tasks
+        steps[:, [StepField.GRAIN, StepField.CHUNKS]] = divisions or np.empty((0, 2))
+        steps[:, StepField.RUN_LENGTH] = _run_lengths([chunks for _, chunks in divisions])
+        return ProgramTables(steps, pointers, params, self.labels)
+
+    def set_kernels(self, steps: Sequence[int], addresses: Sequence[int]) -> None:
+        """Set the kernels of some steps."""
+        self.steps[list(steps), StepField.KERNEL] = addresses
+
     def check(self, kernels: int, extents: Int64Array) -> None:
         """Validate tables that come from a file, before native code reads them.
 
@@ -93,7 +110,8 @@ class ProgramTables(NamedTuple):
         Raises:
             ProgramError: the tables are invalid; the message says why.
         """
-        kernel, start, count, params, tasks, grain, chunks, run_length = self.steps.T
+        kernel, start, count, params, tasks, grain, chunks, run_length, jump = self.steps.T
+        targets = np.arange(len(self.steps)) + jump
         bases, offsets = self.pointers.T
         expected_chunks = np.maximum(1, -(-tasks // np.maximum(1, grain)))
         facts = {
@@ -106,6 +124,7 @@ class ProgramTables(NamedTuple):
             "work items": bool((tasks >= 0).all() and (grain >= 1).all()),
             "chunks": bool((chunks == expected_chunks).all()) and _all_within(chunks, CHUNK_LIMIT),
             "runs of steps": run_length.tolist() == _run_lengths(chunks.tolist()),
+            "jumps": _all_within(targets, len(self.steps) + 1) and bool(((chunks == 1) & (count > 0))[jump != 0].all()),
             "bases": _all_within(bases, len(extents)),
         }
         facts["offsets"] = facts["bases"] and bool(((offsets >= 0) & (offsets <= extents[bases])).all())
@@ -118,7 +137,7 @@ def _all_within(numbers: Int64Array, end: int) -> bool:
     return bool(((numbers >= 0) & (numbers < end)).all())
 
 
-def _check_step(number: int, step: Step) -> None:
+def _check_step(number: int, step: Step, count: int) -> None:
     subject = f"step {number} ({step.label})" if step.label else f"step {number}"
     if not step.kernel:
         raise ProgramError(f"{subject} has no kernel: expected the address of its code, found {step.kernel}")
@@ -127,6 +146,11 @@ def _check_step(number: int, step: Step) -> None:
     if step.tasks < 0 or step.grain < 1:
         raise ProgramError(
             f"{subject} has {step.tasks} tasks in grains of {step.grain}: expected at least 0 tasks in grains of 1"
+        )
+    if step.jump and not (0 <= number + step.jump <= count and step.pointers and step.tasks <= step.grain):
+        raise ProgramError(
+            f"{subject} jumps by {step.jump} after {step.tasks} tasks with {len(step.pointers)} pointers: expected a "
+            f"step of the {count}, one chunk, and a pointer to what decides"
         )
     if any(base < 0 for base, _ in step.pointers):
         raise ProgramError(f"{subject} points into base {min(base for base, _ in step.pointers)}: expected 0 or more")
@@ -137,7 +161,7 @@ def _step_table(steps: Sequence[Step]) -> Int64Array:
     pointers = params = 0
     for step in steps:
         grain, chunks = _divide(step.tasks, step.grain)
-        rows.append([step.kernel, pointers, len(step.pointers), params, step.tasks, grain, chunks, 0])
+        rows.append([step.kernel, pointers, len(step.pointers), params, step.tasks, grain, chunks, 0, step.jump])
         pointers += _POINTER_BYTES * len(step.pointers)
         params += _PARAM_BYTES * len(step.params)
     table = _int64_array(rows).reshape(-1, STEP_FIELDS)

@@ -23,6 +23,7 @@ from lite_cpu.runtime.layout import (
     TICKET_BITS,
     PoolField,
     ProgramField,
+    ResumeField,
     SlotField,
     StepField,
     SystemField,
@@ -67,16 +68,16 @@ def _slot(pool: Int64, thread: Int64) -> Int64:
 
 
 def _emit_publish(code: Module) -> None:
-    """Emit ``publish(pool, phase)``: publish a phase and return 1, or end the run and return 0."""
+    """Emit ``publish(pool, phase)``: publish a phase and return 1, or end or suspend the run and return 0."""
     with code.function("publish", 2, result=True) as f:
         pool, phase = f.arguments
         program, held = pool[PoolField.PROGRAM], f.variable(0)
-        with f.if_else(phase.compare("==", program[ProgramField.STEP_COUNT])) as (over, more):
+        pool[PoolField.PHASE] = phase
+        with f.if_else(phase.compare(">=", program[ProgramField.STEP_COUNT])) as (over, more):
             with over:
                 pool.at(PoolField.SLOTS).store(_FINISHED, "release")  # read by the leader's load in ``work``
             with more:
                 held.set(1)
-                pool[PoolField.PHASE] = phase
                 threads, chunks = pool[PoolField.THREADS], step_address(program, phase)[StepField.CHUNKS]
                 # NOTE: the caller holds 1 more than the chunks. Otherwise this phase could be finished, and the next
                 # one published, before the last ticket is written below, which would overwrite a ticket of the next.
@@ -101,10 +102,11 @@ def _emit_execute(code: Module) -> None:
         program, bases, times = pool[PoolField.PROGRAM], pool[PoolField.BASES], pool[PoolField.TIMES]
         phase = _phase(ticket)
         step, scratch = step_address(program, phase), thread_scratch(program, bases, thread)
-        run_length = step[StepField.RUN_LENGTH]
-        with f.if_else(run_length.compare("!=", 0)) as (whole_steps, chunk_of_step):
+        with f.if_else(step[StepField.RUN_LENGTH].compare("!=", 0)) as (whole_steps, chunk_of_step):
             with whole_steps:
-                f.call("run_steps", program, bases, times, phase, phase + run_length, scratch)
+                resume = pool[PoolField.RESUME]
+                following = f.call("run_steps", program, bases, times, phase, 0, scratch, resume)
+                pool[PoolField.FOLLOWING] = following
             with chunk_of_step:
                 with f.if_(is_resolved.compare("==", 0)):
                     f.call("resolve", step, bases, resolved)
@@ -121,9 +123,9 @@ def _emit_finish(code: Module) -> None:
         run_length, following = step_address(program, phase)[StepField.RUN_LENGTH], f.variable(phase + 1)
         with f.if_else(run_length.compare("!=", 0)) as (whole_steps, chunks_of_step):
             with whole_steps:
-                following.set(phase + run_length)
-            with chunks_of_step, f.if_(times.compare("!=", 0)):
-                times[phase + 1] = f.call("now", pool[PoolField.SYSTEM])
+                following.set(pool[PoolField.FOLLOWING])
+            with chunks_of_step:
+                f.call("stamp", times, phase, pool[PoolField.SYSTEM])
         f.ret(f.call("publish", pool, following.get()))
 
 
@@ -234,15 +236,14 @@ def _emit_wake(code: Module) -> None:
 
 
 def _emit_lead(code: Module) -> None:
-    """Emit ``lead(pool, program, bases, times)``: a whole run as thread 0 of a pool that the caller owns."""
-    with code.function("lead", 4) as f:
-        pool, program, bases, times = f.arguments
+    """Emit ``lead(pool, program, bases, times, resume)``: a run as thread 0 of a pool that the caller owns."""
+    with code.function("lead", 5) as f:
+        pool, program, bases, times, resume = f.arguments
         pool[PoolField.PROGRAM] = program
         pool[PoolField.BASES] = bases
         pool[PoolField.TIMES] = times
-        with f.if_(times.compare("!=", 0)):
-            times[0] = f.call("now", pool[PoolField.SYSTEM])
-        held = f.call("publish", pool, 0)
+        pool[PoolField.RESUME] = resume
+        held = f.call("publish", pool, f.call("start", program, times, resume))
         pool.at(PoolField.ACTIVE).store(1, "seq_cst")  # before the load in ``wake``
         with f.if_(pool.at(PoolField.SLEEPERS).load("monotonic").compare("!=", 0)):
             f.call("keep_off", pool)  # a matter of speed: an old number does no harm
@@ -250,6 +251,8 @@ def _emit_lead(code: Module) -> None:
         f.call("work", pool, 0, held)
         # Relaxed: the next leader stores 1 after it, since it acquires BUSY.
         pool.at(PoolField.ACTIVE).store(0, "monotonic")
+        with f.if_(resume.compare("!=", 0)):
+            resume[ResumeField.NEXT] = pool[PoolField.PHASE]
 
 
 def _emit_worker(code: Module) -> None:

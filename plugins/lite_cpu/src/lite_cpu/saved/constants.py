@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.saved_weights import is_weight, sampled_checksum
-from lite_core.ir import DType, Graph, PanelLayout, SavedWeights
+from lite_core.ir import DType, Graph, PanelLayout, SavedWeights, release_pages
 from lite_cpu.aligned import LINE_BYTES
 from lite_cpu.dot_panels import DotPanels
 from lite_cpu.lowering.weights import WeightCache, WinogradRecipe
@@ -127,6 +127,8 @@ def find_constants(
                 array = weights.offered(entry["key"], present)
             if array is None:
                 array = _made(entry, present, code, threads)
+                for source in present:
+                    release_pages(source)
             array = weights.offer(entry["key"], present, array)
         if array is None:
             raise SavedStateError(f"an array is neither saved nor made from a constant: {entry}")

@@ -57,16 +57,20 @@ def compatibility(options: Options) -> str:
 
 def describe_graph(graph: Graph) -> dict[str, Any]:
     """Return a description that distinguishes graphs: types of inputs and outputs, and a checksum of the nodes."""
-    lines = [f"{[value.name for value in graph.inputs]} {[value.name for value in graph.outputs]}"]
-    for node in graph.nodes:
-        attributes = sorted((name, str(attribute)) for name, attribute in node.attributes.items())
-        inputs, outputs = ([v and v.name for v in values] for values in (node.inputs, node.outputs))
-        lines.append(f"{node.qualified_op}({inputs}) {outputs} {attributes}")
     return {
         "inputs": [str(value.type) for value in graph.inputs],
         "outputs": [str(value.type) for value in graph.outputs],
-        "nodes": zlib.crc32("\n".join(lines).encode()),
+        "nodes": zlib.crc32(_names_and_attributes(graph).encode()),
     }
+
+
+def _names_and_attributes(graph: Graph) -> str:
+    lines = [f"{[value.name for value in graph.inputs]} {[value.name for value in graph.outputs]}"]
+    for node in graph.nodes:
+        texts = {k: _names_and_attributes(a) if isinstance(a, Graph) else str(a) for k, a in node.attributes.items()}
+        inputs, outputs = ([v and v.name for v in values] for values in (node.inputs, node.outputs))
+        lines.append(f"{node.qualified_op}({inputs}) {outputs} {sorted(texts.items())}")
+    return "\n".join(lines)
 
 
 def write_frame(description: Mapping[str, Any], body: Sequence[bytes]) -> bytes:

@@ -10,13 +10,19 @@ from onnx import GraphProto
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import DType, Graph, TensorType, Value
-from lite_onnx.lowering.node import Absent, Item, SourceNode, TensorList
+from lite_onnx.lowering.constants import add_constant
+from lite_onnx.lowering.lists import ListType
+from lite_onnx.lowering.node import Absent, DynamicList, Item, SourceNode, TensorList
 from lite_onnx.lowering.scope import Scope
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["BodyLowering", "Context"]
+__all__ = ["LOOP_WEIGHT", "BodyLowering", "Context"]
 
 Array = np.ndarray[Any, Any]
+
+#: The depth that the body of a loop adds. The types in a loop are inferred at least twice, and each nested loop doubles
+#: the time.
+LOOP_WEIGHT = 5
 
 
 class BodyLowering(Protocol):
@@ -24,6 +30,12 @@ class BodyLowering(Protocol):
 
     def body(self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context) -> Graph:
         """Lower a graph to a separate graph; see :meth:`Context.body`."""
+        ...
+
+    def list_body(
+        self, graph: GraphProto, inputs: Sequence[TensorType | ListType | None], context: Context, weight: int
+    ) -> tuple[Graph, list[Item]]:
+        """Lower a graph to a separate graph; see :meth:`Context.list_body`."""
         ...
 
     def inline(self, graph: GraphProto, items: Sequence[Item | None], context: Context) -> list[Item]:
@@ -79,8 +91,8 @@ class Context:
         return self.builder.add_node(op, inputs, present, outputs=outputs, domain=domain)
 
     def constant(self, array: Any, dtype: DType | None = None) -> Value:
-        """Add a constant; small constants with equal contents share one value."""
-        return self.builder.constant(array, dtype=dtype)
+        """Add a constant of numbers or strings; small constants of equal numbers share one value."""
+        return add_constant(self.builder, array, dtype=dtype)
 
     def ints(self, *elements: int) -> Value:
         """Add a constant int64 vector: axes, shapes, pads."""
@@ -93,6 +105,18 @@ class Context:
     def body(self, graph: GraphProto, inputs: Sequence[TensorType | None]) -> Graph:
         """Lower a graph attribute to a graph; ``inputs``: types of its inputs, used where it does not state them."""
         return self._bodies.body(graph, inputs, self)
+
+    def list_body(
+        self, graph: GraphProto, inputs: Sequence[TensorType | ListType | None], *, weight: int = LOOP_WEIGHT
+    ) -> tuple[Graph, list[Item]]:
+        """Lower a graph attribute like :meth:`body`; its inputs and outputs may be sequences, two values each.
+
+        ``weight`` is that of :class:`~lite_onnx.lowering.scope.Scope`.
+
+        Returns:
+            The graph, and the items of its outputs.
+        """
+        return self._bodies.list_body(graph, inputs, self, weight)
 
     def inline(self, graph: GraphProto, items: Sequence[Item | None]) -> list[Item]:
         """Add the nodes of a graph attribute to this graph, to run once and unconditionally; return its outputs."""
@@ -114,8 +138,8 @@ class Context:
     def optional(self, node: SourceNode, position: int) -> Value | None:
         """Return an input that must be a tensor, or None if it is omitted."""
         item = node.inputs[position] if position < len(node.inputs) else None
-        if isinstance(item, (TensorList, Absent)):
-            kind = "a sequence" if isinstance(item, TensorList) else "an empty optional"
+        if isinstance(item, (TensorList, DynamicList, Absent)):
+            kind = "an empty optional" if isinstance(item, Absent) else "a sequence"
             raise Unlowerable(f"its input {position} is {kind}, not a tensor")
         return item
 
@@ -125,10 +149,7 @@ class Context:
 
     def known(self, value: Value | None) -> Array | None:
         """Return the elements of a constant or of a value computed from shapes; None if they are unknown."""
-        if value is None:
-            return None
-        constant = self.builder.graph.constants.get(value)
-        return self.builder.known(value) if constant is None else constant  # inference keeps only small known values
+        return None if value is None else self.builder.known(value)
 
     def must_know(self, node: SourceNode, position: int, name: str) -> Array:
         """Return the elements of an input that must be known.

@@ -17,11 +17,13 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError, LiteError, ModelFormatError
 from lite_core.ir import DType, Graph, Origin, TensorType, Value
 from lite_onnx.lowering.attributes import attributes_for, read_attributes
-from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.constants import add_constant
+from lite_onnx.lowering.context import LOOP_WEIGHT, Context
 from lite_onnx.lowering.expansion import MAX_DEPTH, MAX_NODES
 from lite_onnx.lowering.functions import call, schema_function
 from lite_onnx.lowering.interface import add_outputs, tensor_type
-from lite_onnx.lowering.node import Item, SourceNode
+from lite_onnx.lowering.lists import ListType, dynamic, list_input
+from lite_onnx.lowering.node import Item, SourceNode, TensorList
 from lite_onnx.lowering.operators import adapters, find_lowering
 from lite_onnx.lowering.opsets import check_version
 from lite_onnx.lowering.order import in_order
@@ -30,6 +32,7 @@ from lite_onnx.lowering.scope import FunctionKey, Scope
 from lite_onnx.lowering.unlowerable import AlreadyReported, Unlowerable
 from lite_onnx.reader.element_types import UnsupportedElementType
 from lite_onnx.reader.external_data import ExternalFiles
+from lite_onnx.reader.stored_tensors import StoredTensors
 from lite_onnx.reader.tensors import read_sparse_tensor, read_tensor
 
 __all__ = ["GraphLowering", "Problem"]
@@ -43,8 +46,6 @@ _FIXED_OUTPUT_COUNT = ("If", "Loop", "Scan", "Split")
 
 _SCALARS = (TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()))
 
-#: The types in a loop are inferred at least twice, and each nested loop doubles the time: a loop adds more depth.
-_LOOP_WEIGHT = 5
 #: The maximum number of bytes of constants, besides those of the file, that functions and loops are expanded to.
 _MAX_BYTES = 1 << 28
 
@@ -74,24 +75,37 @@ class GraphLowering:
     Args:
         path: the model's file, for messages and to find tensors in other files.
         functions: the functions that the model defines.
-        size: the model's size in bytes, which limits the size of its constants.
+        size: the size in bytes of the message, which limits the size of the model's constants.
+        stored: the large tensors inside the model's file; None if the message has them.
     """
 
-    def __init__(self, path: Path, functions: Mapping[FunctionKey, FunctionProto], size: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        functions: Mapping[FunctionKey, FunctionProto],
+        size: int = 0,
+        stored: StoredTensors | None = None,
+    ) -> None:
         self.path = path
         self.functions = functions
         self.problems: list[Problem] = []
         self._files = ExternalFiles(path)
         self._nodes_left = MAX_NODES
-        self._size = size
+        self._size = size if stored is None else stored.total_bytes
+        self._stored = stored
         self._bytes = 0
         #: The node of the model's own graph that is being lowered, for messages.
         self.position = ""
 
     # **** graphs ****
 
-    def lower_graph(self, graph: GraphProto, context: Context) -> None:
-        """Add a graph's constants, nodes and outputs to the context's builder. Its inputs must be bound before."""
+    def lower_graph(self, graph: GraphProto, context: Context) -> list[Item]:
+        """Add a graph's constants, nodes and outputs to the context's builder. Its inputs must be bound before.
+
+        Returns:
+            The items of its outputs. Sequences of a body are dynamic.
+        """
+        items: list[Item] = []
         self._bind_constants(graph, context)
         names = [output.name for output in graph.output]
         if context.scope.depth == 0:
@@ -100,20 +114,38 @@ class GraphLowering:
         self.lower_nodes(graph.node, names, context)
         for name in names:
             item = self._lookup(name, context.scope, f"the output {name!r} of graph {graph.name!r}")
-            if item is not None:
-                # The names of a body's outputs do not matter, and may clash with those of the enclosing graph.
-                add_outputs("" if context.scope.depth else name, item, context.builder)
+            if item is None:
+                continue
+            if context.scope.depth and isinstance(item, TensorList):
+                item = dynamic(item, context.builder)
+            # The names of a body's outputs do not matter, and may clash with those of the enclosing graph.
+            add_outputs("" if context.scope.depth else name, item, context.builder)
+            items.append(item)
+        return items
 
     def body(
-        self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context, weight: int = _LOOP_WEIGHT
+        self, graph: GraphProto, inputs: Sequence[TensorType | None], context: Context, weight: int = LOOP_WEIGHT
     ) -> Graph:
+        """Lower a graph attribute to a separate graph; see :meth:`list_body`."""
+        return self.list_body(graph, inputs, context, weight)[0]
+
+    def list_body(
+        self,
+        graph: GraphProto,
+        inputs: Sequence[TensorType | ListType | None],
+        context: Context,
+        weight: int = LOOP_WEIGHT,
+    ) -> tuple[Graph, list[Item]]:
         """Lower a graph attribute to a separate graph, which may use values of the enclosing graphs.
 
         Args:
             graph: the attribute.
-            inputs: types of its inputs, used where the graph does not state them.
+            inputs: types of its inputs, used where the graph does not state them. A sequence becomes two inputs.
             context: the node's context.
             weight: the depth that it counts for.
+
+        Returns:
+            The graph, and the items of its outputs. A sequence is two outputs of the graph.
 
         Raises:
             AlreadyReported: a node of the graph cannot be lowered.
@@ -121,12 +153,15 @@ class GraphLowering:
         inner = context.inner(graph.name or "body", weight=weight)
         builder, scope = inner.builder, inner.scope
         for value, known in itertools.zip_longest(graph.input, inputs[: len(graph.input)]):
+            if isinstance(known, ListType):
+                scope.bind(value.name, list_input(value.name, known, builder))
+                continue
             is_stated = value.type.WhichOneof("value") is not None or known is None
             scope.bind(value.name, _body_input(value, None if is_stated else known, builder))
         before = len(self.problems)
-        self.lower_graph(graph, inner)
+        items = self.lower_graph(graph, inner)
         self._raise_if_failed(graph, scope, before)
-        return builder.build()
+        return builder.build(), items
 
     def inline(self, graph: GraphProto, items: Sequence[Item | None], context: Context) -> list[Item]:
         """Add the nodes of a graph to the enclosing graph and return its outputs.
@@ -159,7 +194,7 @@ class GraphLowering:
                 # NOTE: the name may be taken: bodies may reuse names of the enclosing graphs.
                 is_taken = not name or builder.is_taken(name)
                 array = read()
-                return builder.constant(array, builder.unique_name(name or "const") if is_taken else name)
+                return add_constant(builder, array, builder.unique_name(name or "const") if is_taken else name)
 
             if name in seen:
                 logger.warning("%s: the initializer %r occurs twice; the last one is used", self.path, name)
@@ -180,7 +215,7 @@ class GraphLowering:
             ValueError: they cannot be read, or are not numbers.
         """
         is_sparse = isinstance(tensor, SparseTensorProto)
-        array = read_sparse_tensor(tensor) if is_sparse else read_tensor(tensor, self._files)
+        array = read_sparse_tensor(tensor) if is_sparse else read_tensor(tensor, self._files, self._stored)
         self._bytes += array.nbytes
         stored = self._size + self._files.total_bytes
         if self._bytes > _MAX_BYTES + 2 * stored:
@@ -296,7 +331,7 @@ class GraphLowering:
             inputs: list[TensorType | None] = []
             if node.op == "Loop":
                 inputs = [*_SCALARS, *(None if v is None else v.type for v in context.values(node)[2:])]
-            weight = 1 if node.op == "If" else _LOOP_WEIGHT
+            weight = 1 if node.op == "If" else LOOP_WEIGHT
             attributes = attributes_for(definition, node, lambda _, graph: self.body(graph, inputs, context, weight))
             return context.add_node(node.op, context.values(node), attributes, outputs=len(node.outputs))
         function = schema_function(node)

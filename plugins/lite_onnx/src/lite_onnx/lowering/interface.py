@@ -14,7 +14,7 @@ from onnx import TypeProto
 
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Dim, SymbolicDim, TensorType, Value, fresh_dim
-from lite_onnx.lowering.node import Absent, Item, TensorList
+from lite_onnx.lowering.node import Absent, DynamicList, Item, TensorList
 from lite_onnx.lowering.unlowerable import Unlowerable
 from lite_onnx.reader.element_types import UnsupportedElementType, element_type
 
@@ -24,8 +24,8 @@ __all__ = ["InputOptions", "add_outputs", "declare_input", "element_name", "tens
 Array = np.ndarray[Any, Any]
 
 
-def element_name(name: str, index: int) -> str:
-    """Return the name of the input or output for one tensor of a sequence."""
+def element_name(name: str, index: int | str) -> str:
+    """Return the name of the input or output for one tensor of a sequence, or a part of a dynamic one."""
     return f"{name}[{index}]"
 
 
@@ -107,6 +107,9 @@ def add_outputs(name: str, item: Item, builder: GraphBuilder) -> None:
     if isinstance(item, TensorList):
         for index, value in enumerate(item):
             add_outputs(element_name(name, index), value, builder)
+    elif isinstance(item, DynamicList):
+        for part, value in zip(DynamicList._fields, item):
+            add_outputs(element_name(name, part) if name else "", value, builder)
     elif isinstance(item, Value) and not name:
         builder.output(item)
     elif isinstance(item, Value):

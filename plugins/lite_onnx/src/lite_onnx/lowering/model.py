@@ -11,6 +11,7 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError, LiteError, ModelFormatError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import DType, Graph
 from lite_onnx.lowering.context import Context
+from lite_onnx.lowering.dimension_names import separate_independent_sizes
 from lite_onnx.lowering.expansion import check_expansion
 from lite_onnx.lowering.graphs import GraphLowering, Problem
 from lite_onnx.lowering.interface import InputOptions, declare_input
@@ -18,6 +19,7 @@ from lite_onnx.lowering.opsets import opsets_of
 from lite_onnx.lowering.scope import Scope
 from lite_onnx.lowering.unlowerable import Unlowerable
 from lite_onnx.reader.element_types import UnsupportedElementType, element_type
+from lite_onnx.reader.stored_tensors import StoredTensors
 
 __all__ = ["lower"]
 
@@ -28,28 +30,31 @@ _NOTHING = InputOptions()
 _MAX_SHOWN = 100
 
 
-def lower(model: onnx.ModelProto, path: Path, options: InputOptions = _NOTHING) -> Graph:
+def lower(
+    model: onnx.ModelProto, path: Path, options: InputOptions = _NOTHING, stored: StoredTensors | None = None
+) -> Graph:
     """Lower a model to Lite's operators.
 
     Args:
         model: the message.
         path: the model's file.
         options: the reader's options for inputs.
+        stored: the large tensors inside the file; None if the message has them.
 
     Raises:
         ModelFormatError: the model is damaged, or tensors in other files cannot be read; all are listed.
         UnsupportedOperatorError: operators cannot be lowered; the error lists all of them with their nodes.
     """
     try:
-        return _lower(model, path, options)
+        return _lower(model, path, options, stored)
     except (GraphError, UnicodeDecodeError) as error:
         raise ModelFormatError(f"model {str(path)!r} is damaged: {error}") from error
 
 
-def _lower(model: onnx.ModelProto, path: Path, options: InputOptions) -> Graph:
+def _lower(model: onnx.ModelProto, path: Path, options: InputOptions, stored: StoredTensors | None) -> Graph:
     functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
     check_expansion(model.graph, functions, path)
-    lowering = GraphLowering(path, functions, model.ByteSize())
+    lowering = GraphLowering(path, functions, model.ByteSize(), stored)
     builder = GraphBuilder(model.graph.name or path.stem)
     scope = Scope(opsets_of(model, path))
     scope.sizes = _third_sizes(model.graph, options.fixed_caches)
@@ -72,6 +77,7 @@ def _lower(model: onnx.ModelProto, path: Path, options: InputOptions) -> Graph:
     if not builder.graph.outputs:
         raise ModelFormatError(f"model {str(path)!r} has no outputs: there is nothing to compute")
     graph = builder.build()
+    separate_independent_sizes(graph)
     graph.metadata.update(_metadata(model, path))
     logger.info("%s: %d nodes of ONNX became %d", path, len(model.graph.node), len(graph.nodes))
     return graph

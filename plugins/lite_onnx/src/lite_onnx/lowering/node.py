@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 from onnx import GraphProto, TypeProto
 
-from lite_core.ir import Value
+from lite_core.ir import DType, Value
 
-__all__ = ["Absent", "Attribute", "Item", "SourceNode", "TensorList"]
+__all__ = ["Absent", "Attribute", "DynamicList", "Item", "SourceNode", "TensorList"]
 
 #: Numbers, strings and lists of them. A TensorProto is converted to an array; graphs and types stay messages.
 Attribute = Union[
@@ -19,9 +20,31 @@ Attribute = Union[
 
 
 class TensorList(tuple[Value, ...]):
-    """A sequence whose length is known when the model is read, with one value for each tensor."""
+    """A sequence whose length is known when the model is read, with one value for each tensor.
 
-    __slots__ = ()
+    Attributes:
+        empty_dtype: the element type of the tensors that an empty sequence could contain.
+    """
+
+    empty_dtype: DType = DType.FLOAT32
+
+    @property
+    def dtype(self) -> DType:
+        """The element type of its tensors."""
+        return self[0].dtype if self else self.empty_dtype
+
+    def with_tensors(self, tensors: Iterable[Value]) -> TensorList:
+        """Return a sequence of other tensors of the same element type."""
+        result = TensorList(tensors)
+        result.empty_dtype = self.dtype
+        return result
+
+
+class DynamicList(NamedTuple):
+    """A sequence whose length depends on data, as the two tensors of :mod:`lite_core.ops.tensor_lists`."""
+
+    elements: Value
+    shapes: Value
 
 
 class Absent:
@@ -31,7 +54,7 @@ class Absent:
 
 
 #: The meaning of a name of the model.
-Item = Value | TensorList | Absent
+Item = Value | TensorList | DynamicList | Absent
 
 
 @dataclass(eq=False)

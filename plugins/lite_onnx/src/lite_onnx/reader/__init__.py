@@ -55,7 +55,8 @@ def read(
     require(isinstance(fixed_caches, bool), "fixed_caches", "True or False", fixed_caches)
     file = find_model(Path(path))
     arrays = {name: np.asarray(elements) for name, elements in (constants or {}).items()}
-    return lower(parse(file), file, InputOptions(lengths or {}, arrays, shapes or {}, fixed_caches))
+    model, stored = parse(file)
+    return lower(model, file, InputOptions(lengths or {}, arrays, shapes or {}, fixed_caches), stored)
 
 
 def _check_options(lengths: Any, constants: Any, shapes: Any) -> None:

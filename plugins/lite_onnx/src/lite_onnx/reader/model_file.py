@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from lite_core.checks import is_there
 from lite_core.errors import ModelFormatError
+from lite_onnx.reader.stored_tensors import StoredTensors
 from lite_onnx.reader.structure import first_damage
 
 __all__ = ["find_model", "parse"]
@@ -19,6 +20,8 @@ logger = logging.getLogger("lite.onnx")
 
 #: The largest protobuf message; larger models keep their tensors in other files.
 _MAX_BYTES = 2**31 - 1
+#: The tensors of smaller files are parsed.
+_LEAST_MAPPED = 2**20
 #: Larger files are examined before they are read: they may be huge and empty.
 _SMALL_BYTES = 2**26
 
@@ -39,8 +42,8 @@ def find_model(path: Path) -> Path:
     return (default or found or [path])[0]
 
 
-def parse(path: Path) -> onnx.ModelProto:
-    """Parse the model in a file without reading its tensors.
+def parse(path: Path) -> tuple[onnx.ModelProto, StoredTensors | None]:
+    """Parse the model in a file without reading its large tensors, and return the message and these tensors.
 
     Raises:
         ModelFormatError: it cannot be read, or is not an ONNX model.
@@ -55,8 +58,9 @@ def parse(path: Path) -> onnx.ModelProto:
             )
         if size > _SMALL_BYTES and first_damage(path) is not None:
             raise _damaged(path, size)
+        stored = StoredTensors(path) if size >= _LEAST_MAPPED else None
         model = onnx.ModelProto()
-        model.ParseFromString(path.read_bytes())
+        model.ParseFromString(path.read_bytes() if stored is None else stored.message())
     except OSError as error:
         raise ModelFormatError(f"model {str(path)!r} cannot be read: {error}") from error
     except MemoryError as error:
@@ -80,7 +84,7 @@ def parse(path: Path) -> onnx.ModelProto:
         )
     if model.ir_version > onnx.IR_VERSION:
         logger.info("%s has IR version %d, newer than onnx knows (%d)", path, model.ir_version, onnx.IR_VERSION)
-    return model
+    return model, stored
 
 
 def _damaged(path: Path, size: int) -> ModelFormatError:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
-__all__ = ["first_damage"]
+__all__ = ["FIXED_BYTES", "LENGTH_DELIMITED", "VARINT", "first_damage", "read_varint"]
 
 #: Field of ModelProto that contains the graph.
 _GRAPH = 7
 #: Bytes of the fields of fixed size, by wire type.
-_FIXED = {1: 8, 5: 4}
-_VARINT, _LENGTH_DELIMITED = 0, 2
+FIXED_BYTES = {1: 8, 5: 4}
+#: Wire types.
+VARINT, LENGTH_DELIMITED = 0, 2
 
 
 def first_damage(path: Path) -> int | None:
@@ -33,17 +34,17 @@ def first_damage(path: Path) -> int | None:
 def _first_damage(data: mmap.mmap, offset: int, end: int, *, is_model: bool) -> int | None:
     while offset < end:
         start = offset
-        tag, offset = _varint(data, offset, end)
+        tag, offset = read_varint(data, offset, end)
         number, wire_type = tag >> 3, tag & 7
-        length = _FIXED.get(wire_type, 0)
-        if wire_type in (_VARINT, _LENGTH_DELIMITED):
-            value, offset = _varint(data, offset, end)
-            length = value if wire_type == _LENGTH_DELIMITED else 0
+        length = FIXED_BYTES.get(wire_type, 0)
+        if wire_type in (VARINT, LENGTH_DELIMITED):
+            value, offset = read_varint(data, offset, end)
+            length = value if wire_type == LENGTH_DELIMITED else 0
         elif not length:
             return start
         if not number or not 0 <= offset <= end - length:
             return start
-        if is_model and number == _GRAPH and wire_type == _LENGTH_DELIMITED:
+        if is_model and number == _GRAPH and wire_type == LENGTH_DELIMITED:
             damage = _first_damage(data, offset, offset + length, is_model=False)
             if damage is not None:
                 return damage
@@ -51,7 +52,7 @@ def _first_damage(data: mmap.mmap, offset: int, end: int, *, is_model: bool) -> 
     return None
 
 
-def _varint(data: mmap.mmap, offset: int, end: int) -> tuple[int, int]:
+def read_varint(data: mmap.mmap, offset: int, end: int) -> tuple[int, int]:
     """Return the number at an offset and the offset after it, which is beyond the end if there is no number."""
     value = 0
     for shift in range(0, 70, 7):

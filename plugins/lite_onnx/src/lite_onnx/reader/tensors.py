@@ -11,6 +11,7 @@ from onnx import SparseTensorProto, TensorProto
 from lite_core.ir import DType
 from lite_onnx.reader.element_types import element_type
 from lite_onnx.reader.external_data import ExternalFiles
+from lite_onnx.reader.stored_tensors import StoredTensors
 
 __all__ = ["DamagedTensor", "read_sparse_tensor", "read_tensor"]
 
@@ -35,28 +36,33 @@ class DamagedTensor(ValueError):
     """A tensor whose elements do not fit its shape, or cannot be read; the message is meant for the user."""
 
 
-def read_tensor(tensor: TensorProto, files: ExternalFiles | None = None) -> Array:
-    """Return the elements of a tensor, read-only.
+def read_tensor(tensor: TensorProto, files: ExternalFiles | None = None, stored: StoredTensors | None = None) -> Array:
+    """Return the elements of a tensor, read-only; strings as an array of objects.
 
     Args:
         tensor: the message.
         files: the model's external files; None if the tensor cannot be in one.
+        stored: the large tensors inside the model's file; None if they were parsed.
 
     Raises:
         DamagedTensor: the number of elements does not fit the shape.
         MissingData: they are in a file that cannot be read.
-        UnsupportedElementType: the elements are strings, or of a type that Lite does not have.
+        UnsupportedElementType: the elements are of a type that Lite does not have.
     """
     dtype = element_type(tensor.data_type)
     shape = tuple(tensor.dims)
     if len(shape) > _MAX_DIMENSIONS or any(n < 0 for n in shape):
         raise DamagedTensor(f"it has {len(shape)} dimensions: {list(shape[:_MAX_DIMENSIONS])}")
+    if dtype is DType.STRING:
+        return _texts(tensor, shape)
     if tensor.data_location == TensorProto.EXTERNAL:
         if files is None:
             raise DamagedTensor("it is kept in another file, which a part of a sparse tensor cannot be")
         return _shaped(files.bytes_of(tensor, _byte_count(dtype, shape)), dtype, shape)
     if tensor.HasField("raw_data"):
-        return _shaped(np.frombuffer(tensor.raw_data, np.uint8), dtype, shape)
+        raw_data = tensor.raw_data
+        mapped = None if stored is None else stored.find(raw_data)
+        return _shaped(np.frombuffer(raw_data, np.uint8) if mapped is None else mapped, dtype, shape)
     if dtype in _NIBBLES:
         return _shaped(np.array(tensor.int32_data, np.int32).astype(np.uint8), dtype, shape)
     name, kind = _FIELDS.get(dtype, ("int32_data", np.int32))
@@ -71,6 +77,20 @@ def read_tensor(tensor: TensorProto, files: ExternalFiles | None = None) -> Arra
     array: Array = elements.astype(dtype.numpy, copy=False).reshape(shape)
     array.flags.writeable = False
     return array
+
+
+def _texts(tensor: TensorProto, shape: tuple[int, ...]) -> Array:
+    """Return strings. Raises DamagedTensor if they are not as many as the shape says, or not in UTF-8."""
+    stored = tensor.string_data
+    if len(stored) != prod(shape):
+        raise DamagedTensor(f"it should have {prod(shape)} strings for its shape {list(shape)}, but has {len(stored)}")
+    array = np.empty(len(stored), object)
+    try:
+        array[:] = [text.decode() for text in stored]
+    except UnicodeDecodeError as error:
+        raise DamagedTensor(f"a string is not in UTF-8: {error}") from None
+    array.flags.writeable = False
+    return array.reshape(shape)
 
 
 def read_sparse_tensor(sparse: SparseTensorProto) -> Array:

@@ -26,10 +26,13 @@ from lite_opencl.device.errors import buffer_too_large
 from lite_opencl.device.images import ConstantImage
 from lite_opencl.device.memory import Allocation, DeviceArray
 from lite_opencl.device.runtime import DeviceRuntime
+from lite_opencl.lowering.boxes import without_box_operators
 from lite_opencl.lowering.context import Lowering
 from lite_opencl.lowering.decoder import without_decoder_operators
+from lite_opencl.lowering.deformable import without_deformable
 from lite_opencl.lowering.destinations import reserve_destinations
 from lite_opencl.lowering.elementwise import is_elementwise
+from lite_opencl.lowering.fourier import without_fourier
 from lite_opencl.lowering.half import computed_types, unsupported_precision
 from lite_opencl.lowering.registry import find_lowering, takes_epilogue
 from lite_opencl.lowering.steps import Argument, PlannedStep
@@ -65,7 +68,7 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
 
 def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lowering:
     """Return the steps of a graph before memory is planned."""
-    graph = without_decoder_operators(graph)
+    graph = without_box_operators(without_deformable(without_fourier(without_decoder_operators(graph))))
     chooser: Chooser[PlannedStep] = Chooser(runtime.tuning, Stopwatch(runtime) if options.tune else None)
     lowering = Lowering(runtime.found, graph, options, runtime.constants, chooser)
     elementwise = {node for node in graph.nodes if is_elementwise(node)}
@@ -86,7 +89,12 @@ def lower_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Lower
 
 
 def _evaluate(lowering: Lowering, nodes: Sequence[Node]) -> bool:
-    """Compute nodes now if all their inputs are known. Return True if they were computed."""
+    """Compute nodes now if all their inputs are known. Return True if they were computed.
+
+    Internal operators have no reference.
+    """
+    if any(node.domain == "lite_opencl" for node in nodes):
+        return False
     results = evaluate_if_known(nodes, lowering.elements)
     for value, array in () if results is None else results.items():
         lowering.set_known(value, array)

@@ -21,9 +21,12 @@ __all__ = [
 
 #: The operators by the module in this package that lowers them; all others are element-wise or not supported.
 _FAMILIES = {
+    "boxes": "lite.AnchorGenerator lite.BoxClip lite.BoxCoder lite.DensityPriorBox lite.PriorBox",
     "col2im": "Col2Im",
     "convolution": "Conv",
     "decoder": "Attention RMSNormalization RotaryEmbedding TensorScatter",
+    "deformable": "DeformConv lite_opencl.DeformSample",
+    "fourier": "DFT",
     "gather": "Gather GatherElements GatherND ReverseSequence",
     "generate": "ConstantOfShape EyeLike OneHot Range Trilu",
     "einsum": "Einsum",
@@ -35,6 +38,7 @@ _FAMILIES = {
     "movement": "Concat DepthToSpace Expand Slice SpaceToDepth Split Tile Transpose",
     "padding": "CenterCropPad Pad",
     "resize": "Resize",
+    "roi_align": "RoiAlign",
     "scatter": "ScatterElements ScatterND",
     "normalization": (
         "BatchNormalization GroupNormalization InstanceNormalization LRN LayerNormalization LpNormalization "

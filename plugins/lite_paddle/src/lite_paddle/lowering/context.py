@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Attribute, Dim, DType, Value
 from lite_paddle.lowering.arrays import AnyArray
+from lite_paddle.lowering.lod import Sequences
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceValue
 
@@ -28,6 +29,7 @@ class Context:
         program: the whole model, for its version.
         lower_operators: function that lowers the operators of inner blocks.
         outer: the context of the enclosing block.
+        reads_offsets: the graph has inputs for sequence offsets, so that tensors can be several sequences.
     """
 
     def __init__(
@@ -36,6 +38,8 @@ class Context:
         program: SourceProgram,
         lower_operators: LowerOperators,
         outer: Context | None = None,
+        *,
+        reads_offsets: bool = False,
     ) -> None:
         self.builder = builder
         self.program = program
@@ -46,8 +50,13 @@ class Context:
         self._outputs = {source for _, source in program.outputs}
         self._read: set[SourceValue] | None = None
         self._arrays: dict[SourceValue, AnyArray] = {}
+        self._sequences: dict[SourceValue, Sequences | None] = {}
+        self._made: dict[Hashable, list[Value]] = {}
+        self.reads_offsets: bool = reads_offsets if outer is None else outer.reads_offsets
         #: Float values that hold whole numbers, with the int8 tensors they were computed from.
         self.quantized: dict[Value, Value] = {} if outer is None else outer.quantized
+        #: Values [..., 2] with the real and the imaginary part of complex numbers.
+        self.complex: set[Value] = set() if outer is None else outer.complex
 
     @property
     def version(self) -> int:
@@ -72,6 +81,10 @@ class Context:
     def array(self, source: SourceValue) -> AnyArray | None:
         """Return the tensor array bound to a source value in this block or an enclosing block; None for a tensor."""
         return next((scope._arrays[source] for scope in self._scopes() if source in scope._arrays), None)
+
+    def sequences(self, source: SourceValue) -> Sequences | None:
+        """Return the sequences that the rows of a source value consist of, or None if they are not known."""
+        return next((scope._sequences[source] for scope in self._scopes() if source in scope._sequences), None)
 
     def _scopes(self) -> Iterator[Context]:
         """Iterate over this context and those around it, innermost first."""
@@ -121,8 +134,7 @@ class Context:
 
     def floats(self, value: Value | None) -> Array | None:
         """Return the elements of a float32 constant of any size, or of a known value; else None."""
-        graphs = (scope.builder.graph for scope in self._scopes())
-        array = next((graph.constants[value] for graph in graphs if value in graph.constants), self.known(value))
+        array = self.known(value)
         return array if array is not None and array.dtype == np.float32 else None
 
     def known_ints(self, value: Value | None) -> list[int] | None:
@@ -150,6 +162,10 @@ class Context:
             self._read |= {s for _, s in self.program.outputs}
         return any(s in self._read for s in op.outputs.get(slot, ()))
 
+    def reads_complex(self, op: SourceOp) -> bool:
+        """Return True if an input of an operator has complex numbers."""
+        return bool(self.complex) and any(self.find(s) in self.complex for group in op.inputs.values() for s in group)
+
     # **** outputs ****
 
     def bind(self, op: SourceOp, slot: str, *values: Value) -> None:
@@ -162,6 +178,26 @@ class Context:
     def bind_value(self, source: SourceValue, value: Value) -> None:
         """Bind a Lite value to a source value (inputs, parameters, block arguments)."""
         self._values[source] = value
+
+    def bind_sequences(self, source: SourceValue, sequences: Sequences | None) -> None:
+        """Set the sequences of a source value, or that it has none."""
+        self._sequences[source] = sequences
+
+    def inherit_sequences(self, op: SourceOp) -> None:
+        """Give outputs of a lowered operator, unless they are set, the sequences of the first input that fits.
+
+        An input fits if it has as many rows as the output, or if the file says that the output has sequences.
+        """
+        sources = [s for group in op.inputs.values() for s in group if self.sequences(s) is not None]
+        if not sources:
+            return
+        for out in (s for group in op.outputs.values() for s in group):
+            value = None if out in self._sequences else self._values.get(out)
+            if value is None or not value.type.rank:
+                continue
+            declared = out.type is not None and out.type.lod_level > 0
+            fitting = (s for s in sources if declared or _rows(self.find(s)) == value.shape[0])
+            self._sequences[out] = next((self.sequences(s) for s in fitting), None)
 
     def bind_array(self, source: SourceValue, array: AnyArray) -> None:
         """Bind a tensor array to a source value."""
@@ -189,6 +225,13 @@ class Context:
     ) -> list[Value]:
         """Add a node with several outputs and return them."""
         return self.builder.add_node(type_, inputs, attributes, outputs=outputs, domain=domain)  # type: ignore[arg-type]
+
+    def made_once(self, key: Hashable, make: Callable[[], list[Value]]) -> list[Value]:
+        """Return what ``make`` returned when it was first called for a key, in this block or one around it."""
+        found = next((scope._made[key] for scope in self._scopes() if key in scope._made), None)
+        if found is None:
+            found = self._made[key] = make()
+        return found
 
     def emit(
         self,
@@ -228,10 +271,14 @@ class Context:
         """Return a context for a block inside this one."""
         return Context(GraphBuilder(name, outer=self.builder), self.program, self._lower_operators, self)
 
-    def block_input(self, name: str, dtype: DType, shape: Iterable[Dim] | None) -> Value:
+    def block_input(self, name: str, dtype: DType, shape: Iterable[Dim | None] | None) -> Value:
         """Add an input to this block's graph, with a number behind its name if the name is taken."""
         return self.builder.input(self.builder.unique_name(name), dtype, shape)
 
     def lower_block(self, block: SourceBlock) -> None:
         """Lower the operators of a block into this context's builder."""
         self._lower_operators(block.ops, self)
+
+
+def _rows(value: Value | None) -> Dim | None:
+    return value.shape[0] if value is not None and value.type.rank else None

@@ -12,7 +12,9 @@ from lite_core.builder import GraphBuilder
 from lite_core.errors import GraphError, LiteError, ModelFormatError, OperatorProblem, UnsupportedOperatorError
 from lite_core.ir import DType, Graph, Origin, Value
 from lite_paddle.lowering.context import Context
-from lite_paddle.lowering.operators import lowering_of
+from lite_paddle.lowering.left_out import reason_of
+from lite_paddle.lowering.lod import Sequences
+from lite_paddle.lowering.operators import complex_lowering_of, lowering_of
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.reader.run_time_attributes import unreadable_attributes
 from lite_paddle.source import SourceOp, SourceProgram, SourceValue
@@ -30,8 +32,13 @@ class _Problems(Exception):
         self.problems = problems
 
 
-def lower(program: SourceProgram) -> Graph:
+def lower(program: SourceProgram, *, lod: bool = False) -> Graph:
     """Lower a program to Lite's opset.
+
+    Args:
+        program: the program.
+        lod: give the graph an input for the sequence offsets of each input that has them; without, each such input is
+            one sequence.
 
     Raises:
         UnsupportedOperatorError: operators cannot be lowered; the error lists all of them with their nodes.
@@ -40,12 +47,12 @@ def lower(program: SourceProgram) -> Graph:
     """
     unknown = [op for op in program.block.walk() if lowering_of(op.type) is None]
     if unknown:
-        problems = [(op, Unlowerable("lite-paddle has no lowering for it")) for op in unknown]
-        raise _error(program, problems)
+        raise _error(program, [(op, _unknown(op.type)) for op in unknown])
     builder = GraphBuilder(_model_name(program))
-    context = Context(builder, program, lower_operators)
+    context = Context(builder, program, lower_operators, reads_offsets=lod)
     for name, source in program.inputs:
         context.bind_value(source, _input(builder, name, source))
+    _add_sequences(builder, program, context)
     used = {s for op in program.block.walk() for group in op.inputs.values() for s in group}
     used |= {s for op in program.block.walk() for b in op.blocks for s in b.results}
     used |= {s for _, s in program.outputs}
@@ -62,6 +69,13 @@ def lower(program: SourceProgram) -> Graph:
         # A program may overwrite an input and fetch it under the input's name, which is taken here.
         free = value.name == name or not builder.is_taken(name)
         builder.output(value, name if free else builder.unique_name(name))
+    for name, source in program.outputs:
+        sequences = context.sequences(source)
+        if sequences is None or sequences.offsets is None:
+            continue
+        levels = (*sequences.outer, sequences.offsets)
+        for offsets, label in zip(levels, _level_names(name, len(levels))):
+            builder.output(offsets, builder.unique_name(label))
     graph = builder.build()
     graph.metadata.update(_metadata(program))
     logger.info("%s: %d Paddle operators became %d nodes", program.path, len(program.block.ops), len(graph.nodes))
@@ -79,6 +93,7 @@ def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
         context.builder.origin = Origin(op.original_type or op.type, _name(op))
         try:
             _lower_operator(op, context)
+            context.inherit_sequences(op)
         except Unlowerable as problem:
             problems.append((op, problem))
         except GraphError as problem:
@@ -95,6 +110,8 @@ def lower_operators(ops: Iterable[SourceOp], context: Context) -> None:
 def _lower_operator(op: SourceOp, context: Context) -> None:
     function = lowering_of(op.type)
     assert function is not None, "unknown operators were reported before lowering began"
+    if context.reads_complex(op):
+        function = complex_lowering_of(op.type)
     unreadable = unreadable_attributes(op.inputs)
     if unreadable:
         named = ", ".join(unreadable)
@@ -117,6 +134,11 @@ def _lower_operator(op: SourceOp, context: Context) -> None:
         raise Unlowerable(f"there is not enough memory for it: {error}") from error
 
 
+def _unknown(type_: str) -> Unlowerable:
+    reason = reason_of(type_)
+    return Unlowerable("lite-paddle has no lowering for it" + (f": {reason}" if reason else ""))
+
+
 def _model_name(program: SourceProgram) -> str:
     """Return the file's stem, or the folder's name if the stem is one of the usual names of program files."""
     stem = program.path.stem
@@ -135,7 +157,13 @@ def _values_read(op: SourceOp) -> Iterable[SourceValue]:
 
 def _output(program: SourceProgram, context: Context, source: SourceValue) -> Value:
     try:
-        return context.value(source)
+        value = context.value(source)
+        if value in context.complex:
+            raise Unlowerable(
+                "its result has complex numbers, and is an output of the model",
+                "let the model return as_real() of it, or real() and imag()",
+            )
+        return value
     except Unlowerable as problem:
         ops = (op for op in program.block.ops if any(source in group for group in op.outputs.values()))
         raise _error(program, [(op, problem) for op in ops]) from None
@@ -150,6 +178,30 @@ def _input(builder: GraphBuilder, name: str, source: SourceValue) -> Value:
     # One symbol for each unknown dimension: Paddle does not say which of them are equal.
     dims = [d if d >= 0 else f"{name}_{axis}" for axis, d in enumerate(source.type.shape)]
     return builder.input(name, dtype, dims)
+
+
+def _add_sequences(builder: GraphBuilder, program: SourceProgram, context: Context) -> None:
+    """Set the sequences of inputs: one, or those of offsets that are further inputs."""
+    levels = {name: source.type.lod_level for name, source in program.inputs if source.type is not None}
+    if context.reads_offsets and not any(levels.values()):
+        raise ModelFormatError(
+            f"model {str(program.path)!r} has no input with sequences (LoD); read it without the option lod"
+        )
+    for name, source in program.inputs:
+        count = levels.get(name, 0)
+        if not count:
+            continue
+        if not context.reads_offsets:
+            context.bind_sequences(source, Sequences())
+            continue
+        labels = _level_names(name, count)
+        offsets = [builder.input(builder.unique_name(n), DType.INT64, [f"{n}_0"]) for n in labels]
+        context.bind_sequences(source, Sequences(offsets=offsets[-1], outer=tuple(offsets[:-1])))
+
+
+def _level_names(name: str, levels: int) -> list[str]:
+    """Return the names of the offsets of a tensor, those of the outermost level first."""
+    return [f"{name}.lod"] if levels == 1 else [f"{name}.lod{level}" for level in range(levels)]
 
 
 def _lite_type(what: str, dtype: str | np.dtype[Any]) -> DType:

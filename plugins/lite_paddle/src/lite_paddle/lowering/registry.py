@@ -17,22 +17,34 @@ from collections.abc import Callable
 from lite_paddle.lowering.context import Context
 from lite_paddle.source import SourceOp
 
-__all__ = ["LoweringFunction", "lowers", "registered_lowerings"]
+__all__ = ["LoweringFunction", "lowers", "lowers_complex", "registered_complex", "registered_lowerings"]
 
 LoweringFunction = Callable[[SourceOp, Context], None]
 
 #: Lowerings by operator type.
 registered_lowerings: dict[str, LoweringFunction] = {}
+#: Those of operators that read complex numbers; see :mod:`lite_paddle.lowering.complex_numbers`.
+registered_complex: dict[str, LoweringFunction] = {}
 
 
 def lowers(*types: str) -> Callable[[LoweringFunction], LoweringFunction]:
     """Register a function for these operator types (legacy names)."""
+    return _register(registered_lowerings, types)
 
+
+def lowers_complex(*types: str) -> Callable[[LoweringFunction], LoweringFunction]:
+    """Register a function for these operator types where an input has complex numbers."""
+    return _register(registered_complex, types)
+
+
+def _register(
+    table: dict[str, LoweringFunction], types: tuple[str, ...]
+) -> Callable[[LoweringFunction], LoweringFunction]:
     def register(function: LoweringFunction) -> LoweringFunction:
         for type_ in types:
-            if type_ in registered_lowerings:
+            if type_ in table:
                 raise ValueError(f"operator {type_!r} is lowered twice")
-            registered_lowerings[type_] = function
+            table[type_] = function
         return function
 
     return register

@@ -56,11 +56,12 @@ def stored_numbers(content: Array, bits: int, arch: int) -> Array:
 
 
 def _from_rows(numbers: Array, bits: int) -> Array:
-    """Sort the numbers of each word of 32 bits, which has those at even places first."""
+    """Sort the numbers of each word of 32 bits, which has those at even positions first."""
     half = 16 // bits
     if len(numbers) % (2 * half):
         raise Unlowerable(f"its weight has {len(numbers)} numbers of {bits} bits, expected whole words of 32 bits")
-    return numbers.reshape(-1, 2, half).swapaxes(1, 2)
+    words: Array = numbers.reshape(-1, 2, half).swapaxes(1, 2)
+    return words
 
 
 def _from_columns(numbers: Array, columns: int, depth: int, lanes: int) -> Array:
@@ -70,5 +71,5 @@ def _from_columns(numbers: Array, columns: int, depth: int, lanes: int) -> Array
     first of each eight, then come the second ones.
     """
     by_column = numbers.reshape(columns // lanes, depth // _TILE, lanes, _TILE).swapaxes(1, 2)
-    groups = by_column.reshape(columns, depth // (8 * lanes), 8, lanes)
-    return groups.swapaxes(2, 3).reshape(columns, depth)
+    groups: Array = by_column.reshape(columns, depth // (8 * lanes), 8, lanes).swapaxes(2, 3)
+    return groups.reshape(columns, depth)

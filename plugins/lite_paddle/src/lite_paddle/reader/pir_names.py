@@ -40,6 +40,60 @@ layer_norm: layer_norm | X, Scale, Bias -> Y, Mean, Variance
 instance_norm: instance_norm | X, Scale, Bias -> Y, SavedMean, SavedVariance
 group_norm: group_norm | X, Scale, Bias -> Y, Mean, Variance | data_layout<data_format
 rms_norm: rms_norm | x, scale -> y, invvar
+renorm: renorm | X -> Out
+correlation: correlation | Input1, Input2 -> Output
+spectral_norm: spectral_norm | Weight, U, V -> Out
+inverse: inverse | Input -> Output
+lgamma: lgamma | X -> Out
+gammaln: gammaln | x -> out
+digamma: digamma | X -> Out
+det: determinant | Input -> Out
+slogdet: slogdeterminant | Input -> Out
+solve: solve | X, Y -> Out
+triangular_solve: triangular_solve | X, Y -> Out
+cholesky_solve: cholesky_solve | X, Y -> Out
+matrix_power: matrix_power | X -> Out
+dist: dist | X, Y -> Out
+bilinear: bilinear_tensor_product | X, Y, Weight, Bias -> Out
+segment_pool: segment_pool | X, SegmentIds -> Out, SummedIds
+send_u_recv: graph_send_recv | X, Src_index, Dst_index, Out_size=out_size:ints -> Out, Dst_count
+send_ue_recv: graph_send_ue_recv | X, Y, Src_index, Dst_index, Out_size=out_size:ints -> Out, Dst_count
+send_uv: graph_send_uv | x, y, src_index, dst_index -> out
+partial_concat: partial_concat | X* -> Out
+partial_sum: partial_sum | X* -> Out
+shard_index: shard_index | X -> Out
+unique_consecutive: unique_consecutive | X -> Out, Index, Counts
+fill_diagonal: fill_diagonal | X -> Out
+fill_diagonal_tensor: fill_diagonal_tensor | X, Y -> Out
+logspace: logspace | Start, Stop, Num, Base -> Out
+bincount: bincount | X, Weights, MinLength=minlength:int -> Out
+histogram: histogram | X, Weight -> Out
+median: median | X -> Out
+nanmedian: nanmedian | X -> Out
+mode: mode | X -> Out, Indices
+multiplex: multiplex | X*, Ids -> Out
+broadcast_tensors: broadcast_tensors | X* -> Out*
+tril_indices: tril_indices | -> out
+triu_indices: triu_indices | -> out
+gaussian: gaussian_random | Shape/ShapeTensor=shape:ints -> Out
+uniform: uniform_random | Shape/ShapeTensor=shape:ints, Min=min:float, Max=max:float -> Out
+randint: randint | Shape/ShapeTensor=shape:ints -> Out
+randperm: randperm | -> Out
+bernoulli: bernoulli | X -> Out
+truncated_gaussian_random: truncated_gaussian_random | -> Out
+fft_r2c: fft_r2c | X -> Out
+fft_c2c: fft_c2c | X -> Out
+fft_c2r: fft_c2r | X -> Out
+stft: stft | X, Window -> Out
+frame: frame | X -> Out
+overlap_add: overlap_add | X -> Out
+complex: complex | X, Y -> Out
+real: real | X -> Out
+imag: imag | X -> Out
+angle: angle | X -> Out
+conj: conj | X -> Out
+as_real: as_real | X -> Out
+as_complex: as_complex | X -> Out
 weight_only_linear: weight_only_linear | x, weight, bias, weight_scale -> out
 llm_int8_linear: llm_int8_linear | x, weight, bias, weight_scale -> out
 weight_dequantize: weight_dequantize | x, scale -> out
@@ -137,6 +191,8 @@ embedding: lookup_table_v2 | Ids, W -> Out
 one_hot: one_hot_v2 | X, depth_tensor=depth:int -> Out | dtype="float32"
 full: fill_constant | -> Out
 full_int_array: assign_value | -> Out
+empty: empty | ShapeTensor/ShapeTensorList=shape:ints -> Out
+empty_like: fill_any_like | X -> Out
 full_like: fill_any_like | X, ValueTensor=value:float -> Out
 full_with_tensor: fill_constant | ValueTensor=value:float, ShapeTensor/ShapeTensorList=shape:ints -> Out
 full_batch_size_like: fill_constant_batch_size_like | Input -> Out

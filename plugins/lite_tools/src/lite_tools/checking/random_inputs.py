@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.errors import GraphError, InputError
-from lite_core.ir import Graph, SymbolicDim, Value, evaluate_shape
+from lite_core.ir import DType, Graph, SymbolicDim, Value, evaluate_shape
 from lite_core.ops.infer import specialize
 
 __all__ = ["candidate_inputs", "random_inputs"]
@@ -24,6 +24,8 @@ _LEADING_SIZES = (2, 1)
 _OTHER_SIZES = (32, 64, 8, 2, 1, 3, 16, 48, 128, 224, 256, 320, 416, 512, 640)
 # Integers are indices, lengths or sizes; these half-open ranges suit small and large tables.
 _INTEGER_RANGES = ((0, 4), (0, 2), (1, 2), (0, 1))
+#: Some are numbers, which models may convert; many are none.
+_TEXTS = np.array(["0", "1", "a", "lite", "1.5", ""], object)
 
 
 def random_inputs(
@@ -126,4 +128,6 @@ def _random_array(
         return np.asarray(generator.standard_normal(shape)).astype(dtype.numpy)
     if dtype.is_integer:
         return np.asarray(generator.integers(*integers, size=shape)).astype(dtype.numpy)
+    if dtype is DType.STRING:
+        return _TEXTS[generator.integers(0, len(_TEXTS), size=shape)]
     return np.asarray(generator.integers(0, 2, size=shape)).astype(bool)

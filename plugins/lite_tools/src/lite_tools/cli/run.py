@@ -261,23 +261,27 @@ def _save(file: str, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
     """Write an .npz file with exactly this name.
 
     np.savez would append .npz, and does not support an output with the name of one of its parameters (``file``).
+    Strings are written as texts of one length, which NumPy reads without pickle.
     """
     try:
         with zipfile.ZipFile(file, "w") as archive:
             for name, array in outputs.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+                    plain = array.astype(str) if array.dtype.hasobject else array
+                    np.lib.format.write_array(member, plain, allow_pickle=False)
     except OSError as error:
         raise click.ClickException(f"the outputs could not be written to {file!r}: {error}") from None
 
 
 def _type(array: np.ndarray[Any, Any]) -> str:
-    return f"{array.dtype.name}{list(array.shape)}"
+    return f"{'string' if array.dtype.hasobject else array.dtype.name}{list(array.shape)}"
 
 
 def _summary(array: np.ndarray[Any, Any]) -> tuple[str, str, str, str]:
     if array.size == 0:
         return _type(array), "-", "-", "-"
+    if array.dtype.hasobject:
+        return _type(array), repr(min(array.flat)), repr(max(array.flat)), "-"
     numbers = array.astype(np.float64)
     return _type(array), f"{numbers.min():.6g}", f"{numbers.max():.6g}", f"{numbers.mean():.6g}"
 

@@ -200,6 +200,8 @@ def _random(rng: np.random.Generator, name: str, type_: TensorType, shape: tuple
     try:
         if dtype.is_floating:
             return rng.standard_normal(shape).astype(dtype.numpy)
+        if dtype == "string":
+            return np.asarray(rng.integers(0, 10, shape)).astype(str).astype(object)
         return rng.integers(0, 2 if dtype == "bool" else 10, shape).astype(dtype.numpy)
     except (MemoryError, ValueError):  # ValueError: the size exceeds the address space
         size = math.prod(shape or ()) * dtype.numpy.itemsize

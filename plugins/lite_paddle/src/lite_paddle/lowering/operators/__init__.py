@@ -10,9 +10,10 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
-from lite_paddle.lowering.registry import LoweringFunction, registered_lowerings
+from lite_paddle.lowering.registry import LoweringFunction, registered_complex, registered_lowerings
+from lite_paddle.lowering.unlowerable import Unlowerable
 
-__all__ = ["lowering_of", "supported_ops"]
+__all__ = ["complex_lowering_of", "lowering_of", "supported_ops"]
 
 #: The modules that most models need; they are imported in this order, before the others.
 _FIRST = (
@@ -43,6 +44,19 @@ def lowering_of(type_: str) -> LoweringFunction | None:
             break
         import_module(module)
     return registered_lowerings.get(type_)
+
+
+def complex_lowering_of(type_: str) -> LoweringFunction:
+    """Return the function that lowers operators of this type where they read complex numbers.
+
+    Raises:
+        Unlowerable: There is none.
+    """
+    import_module(f"{__name__}.complex_numbers")
+    import_module(f"{__name__}.fourier")
+    if type_ not in registered_complex:
+        raise Unlowerable("it reads complex numbers, and lite-paddle has a lowering of it for real numbers only")
+    return registered_complex[type_]
 
 
 def supported_ops() -> list[str]:

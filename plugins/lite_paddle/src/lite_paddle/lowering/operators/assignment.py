@@ -32,12 +32,18 @@ def set_value(op: SourceOp, context: Context) -> None:
         if context.version < _FIRST_WITH_PYTHON_SLICES and not (isinstance(step, int) and step > 0):
             ends[i] = backward_end(x, axis, end, step)
     dropped = normalized([int(a) for a in op.attrs.get("decrease_axes") or ()], rank)
-    for i, axis in enumerate(axes):
-        if axis in dropped:  # one element, regardless of the attribute ``ends``
-            ends[i] = _end_of_one_element(context, starts[i])
-            steps[i] = 1
-    numbers = _element_indices(context, x)
-    positions = take(context, numbers, axes, starts, ends, steps)
+    for i, (axis, start) in enumerate(zip(axes, starts)):
+        if axis in dropped and isinstance(start, int):  # one element, regardless of the attribute ``ends``
+            ends[i], steps[i] = 2**31 - 1 if start == -1 else start + 1, 1
+    # An index that is computed when the model runs takes one element, too; the end of a slice would hide that.
+    indexed = [i for i, axis in enumerate(axes) if axis in dropped and not isinstance(starts[i], int)]
+    sliced = [i for i in range(len(axes)) if i not in indexed]
+    some_axes = [axes[i] for i in sliced]
+    some_starts, some_ends, some_steps = ([each[i] for i in sliced] for each in (starts, ends, steps))
+    positions = take(context, _element_indices(context, x), some_axes, some_starts, some_ends, some_steps)
+    for i in indexed:
+        index = context.reshape(starts[i], [1])  # type: ignore[arg-type]  # it is no integer
+        positions = context.node("Gather", [positions, index], {"axis": axes[i]})
     broadcast = _broadcast_shape(context, positions, dropped, [int(a) for a in op.attrs.get("none_axes") or ()])
     value = _without_leading_ones(context, value, len(broadcast))
     if value.shape != tuple(broadcast):
@@ -58,15 +64,6 @@ def _new_elements(op: SourceOp, context: Context, dtype: DType) -> Value:
     if values.size != int(np.prod(shape)):
         raise Unlowerable(f"it has {values.size} values for the shape {shape}")
     return context.builder.constant(values.reshape(shape))
-
-
-def _end_of_one_element(context: Context, start: Element) -> Element:
-    """Return the end of a slice of one element."""
-    if isinstance(start, int):
-        return 2**31 - 1 if start == -1 else start + 1
-    following = context.node("Add", [start, context.builder.ints(1)])
-    last = context.node("Equal", [start, context.builder.ints(-1)])
-    return context.node("Where", [last, context.builder.ints(2**31 - 1), following])
 
 
 def _shape_of(context: Context, x: Value) -> Value:

@@ -13,7 +13,9 @@ from lite_paddle.lowering.dynamic import dimension, shape_vector
 from lite_paddle.lowering.integers import Element, element_type, int_elements, int_vector
 from lite_paddle.lowering.operators.tensor_arrays import alias_array
 from lite_paddle.lowering.registry import lowers
+from lite_paddle.lowering.sequences import sequence_count
 from lite_paddle.lowering.unlowerable import Unlowerable
+from lite_paddle.reader.element_types import LEGACY_ELEMENT_TYPES
 from lite_paddle.source import SourceOp
 
 # Larger tensors of one number are computed when the model runs instead of being stored in it.
@@ -54,13 +56,26 @@ def _filled_with(context: Context, shape: Value, tensor: Value | None, number: A
     return context.node("Expand", [context.reshape(context.cast(tensor, dtype), []), shape])
 
 
+@lowers("empty")
+def empty(op: SourceOp, context: Context) -> None:
+    """Return zeros, for a tensor whose elements a program must not read before it writes them."""
+    shape = int_vector(op, context, "shape", "ShapeTensor", "ShapeTensorList")
+    dtype = element_type(op.attrs.get("dtype"), DType.FLOAT32)
+    context.bind(op, "Out", filled(context, shape, _number(0, dtype)))
+
+
 @lowers("fill_constant_batch_size_like")
 def fill_constant_batch_size_like(op: SourceOp, context: Context) -> None:
     like = context.input(op, "Input")
     shape: list[Element] = [int(d) for d in context.attribute(op, "shape")]
-    shape[int(op.attrs["output_dim_idx"])] = dimension(context, like, int(op.attrs["input_dim_idx"]))
+    axis = int(op.attrs["input_dim_idx"])
+    sequences = context.sequences(op.inputs["Input"][0]) if axis == 0 else None
+    # The size of a batch of sequences is their number.
+    size = dimension(context, like, axis) if sequences is None else sequence_count(context, sequences)
+    shape[int(op.attrs["output_dim_idx"])] = size
     number = _number(op.attrs["value"], element_type(op.attrs.get("dtype"), DType.FLOAT32))
     context.bind(op, "Out", filled(context, shape_vector(context, shape), number))
+    context.bind_sequences(op.outputs["Out"][0], None)
 
 
 @lowers("fill_any_like", "fill_zeros_like", "fill_zeros_like2")
@@ -145,8 +160,16 @@ def increment(op: SourceOp, context: Context) -> None:
 
 @lowers("cast")
 def cast(op: SourceOp, context: Context) -> None:
-    x = context.input(op, "X")
-    context.bind(op, "Out", context.cast(x, element_type(context.attribute(op, "out_dtype"), x.dtype)))
+    x, name = context.input(op, "X"), context.attribute(op, "out_dtype")
+    wanted = LEGACY_ELEMENT_TYPES.get(name, str(name))
+    if wanted.startswith("complex"):
+        # Imported late: few models have complex numbers.
+        from lite_paddle.lowering.operators.complex_numbers import bind_complex, join_parts
+
+        real = context.cast(x, "float64" if wanted == "complex128" else "float32")
+        bind_complex(op, context, join_parts(context, real, context.node("Mul", [real, context.scalar(0, real)])))
+        return
+    context.bind(op, "Out", context.cast(x, element_type(name, x.dtype)))
 
 
 _INPUT_SLOTS = ("X", "In", "0")

@@ -10,6 +10,7 @@ import numpy as np
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.registry import lowers
+from lite_paddle.lowering.sequences import Rows
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
 
@@ -41,6 +42,8 @@ def _emit(
 
 def _number_of_regions(op: SourceOp, context: Context) -> Value | None:
     given = context.optional(op, "RoisNum")
+    if given is None and (sequences := _sequences(op, context)) is not None:
+        given = sequences.lengths()
     return None if given is None else context.cast(given, DType.INT32)
 
 
@@ -160,12 +163,12 @@ def multiclass_nms(op: SourceOp, context: Context) -> None:
     )
     inputs = [context.input(op, "BBoxes"), context.input(op, "Scores"), _number_of_regions(op, context)]
     out, index, counts = context.nodes("MulticlassNms", inputs, attributes, outputs=3, domain="lite")
-    context.bind(op, "Out", _minus_one_when_empty(context, out) if op.type == "multiclass_nms" else out)
+    context.bind(op, "Out", minus_one_when_empty(context, out) if op.type == "multiclass_nms" else out)
     context.bind(op, "Index", index)
     context.bind(op, "NmsRoisNum", counts)
 
 
-def _minus_one_when_empty(context: Context, rows: Value) -> Value:
+def minus_one_when_empty(context: Context, rows: Value) -> Value:
     """Return the rows, or [[-1]] when there are none, as Paddle 1 does."""
     none = context.node("Equal", [context.node("Size", [rows]), context.scalar(0, DType.INT64)])
     branches = {}
@@ -215,31 +218,38 @@ def nms(op: SourceOp, context: Context) -> None:
 # **** regions of interest ****
 
 
-def _images(op: SourceOp, context: Context) -> Value:
-    """Return the input X. Raises Unlowerable if only LoD offsets assign the regions to several images.
+def images_with_regions(op: SourceOp, context: Context) -> Value:
+    """Return the input X. Raises Unlowerable if it has several images, and nothing says which regions are whose.
 
     NOTE: a batch of unknown size is reshaped to one image, which fails at run time if there are more; without
     that, the regions of every image would silently be taken from the first.
     """
     x = context.input(op, "X")
-    if op.inputs.get("RoisNum"):
+    if op.inputs.get("RoisNum") or _sequences(op, context) is not None:
         return x
     batch = x.shape[0] if x.type.rank else None
     if batch == 1:
         return x
     if isinstance(batch, int):
         raise Unlowerable(
-            f"regions for a batch of {batch} images are assigned by sequence offsets (LoD), which Lite does not have",
-            "export the model for one image, or with the input RoisNum",
+            f"the regions of a batch of {batch} images are assigned by sequence offsets (LoD), which are not inputs",
+            "read the model with the reader's option lod, or export it for one image, or with the input RoisNum",
         )
     rest = context.node("Shape", [x], {"start": 1})
     one_image = context.node("Concat", [context.builder.ints(1), rest], {"axis": 0})
     return context.node("Reshape", [x, one_image], {"allowzero": 1})
 
 
+def _sequences(op: SourceOp, context: Context) -> Rows | None:
+    """Return the regions, if they are a sequence with known offsets for each image."""
+    source = op.inputs["ROIs"][0] if op.inputs.get("ROIs") else None
+    found = None if source is None else context.sequences(source)
+    return None if source is None or found is None or found.is_one else Rows(context, context.value(source), found)
+
+
 @lowers("roi_align")
 def roi_align(op: SourceOp, context: Context) -> None:
-    x, regions = _images(op, context), context.input(op, "ROIs")
+    x, regions = images_with_regions(op, context), context.input(op, "ROIs")
     attributes: _Attributes = {
         "output_height": int(op.attrs["pooled_height"]),
         "output_width": int(op.attrs["pooled_width"]),
@@ -247,11 +257,14 @@ def roi_align(op: SourceOp, context: Context) -> None:
         "sampling_ratio": max(int(op.attrs["sampling_ratio"]), 0),
         "coordinate_transformation_mode": "half_pixel" if op.attrs["aligned"] else "output_half_pixel",
     }
-    context.emit(op, "RoiAlign", [x, regions, _image_indices(op, context, regions)], attributes)
+    context.emit(op, "RoiAlign", [x, regions, image_of_each_region(op, context, regions)], attributes)
 
 
-def _image_indices(op: SourceOp, context: Context, regions: Value) -> Value:
+def image_of_each_region(op: SourceOp, context: Context, regions: Value) -> Value:
     """Return the image index of each region: the number of images whose last region comes before it."""
+    sequences = None if op.inputs.get("RoisNum") else _sequences(op, context)
+    if sequences is not None:
+        return sequences.tables().sequence
     count = context.node("Shape", [regions], {"start": 0, "end": 1})
     numbers = context.optional(op, "RoisNum")
     if numbers is None:
@@ -266,7 +279,7 @@ def _image_indices(op: SourceOp, context: Context, regions: Value) -> Value:
 
 @lowers("roi_pool", "psroi_pool")
 def roi_pool(op: SourceOp, context: Context) -> None:
-    x = _images(op, context)
+    x = images_with_regions(op, context)
     attributes = _attributes(op, pooled_height="int", pooled_width="int", spatial_scale="float")
     if op.type == "psroi_pool":
         attributes["output_channels"] = int(op.attrs["output_channels"])

@@ -159,8 +159,12 @@ def interpolate_linearly(op: SourceOp, context: Context) -> None:
 
 @lowers("atan2")
 def arc_tangent_of_quotient(op: SourceOp, context: Context) -> None:
-    """Compute the angle of the point (X2, X1) in (-pi, pi]. ONNX has only the arc tangent of one number."""
-    y, x = context.input(op, "X1"), context.input(op, "X2")
+    """Compute the angle of the point (X2, X1)."""
+    context.bind(op, "Out", angle_of(context, context.input(op, "X1"), context.input(op, "X2")))
+
+
+def angle_of(context: Context, y: Value, x: Value) -> Value:
+    """Return the angle of the point (x, y) in (-pi, pi]. ONNX has only the arc tangent of one number."""
     zero, pi = context.scalar(0, x), context.scalar(np.pi, x)
     below = context.node("Less", [y, zero])
     half_turn = context.node("Where", [below, context.node("Neg", [pi]), pi])
@@ -170,7 +174,7 @@ def arc_tangent_of_quotient(op: SourceOp, context: Context) -> None:
     angle = context.node("Where", [context.node("Less", [x, zero]), context.node("Add", [angle, half_turn]), angle])
     # For x = 0 the quotient is infinite and Atan gives a quarter turn, except for 0 / 0.
     origin = context.node("And", [context.node("Equal", [v, zero]) for v in (x, y)])
-    context.emit(op, "Where", [origin, zero, angle])
+    return context.node("Where", [origin, zero, angle])
 
 
 # **** comparison ****

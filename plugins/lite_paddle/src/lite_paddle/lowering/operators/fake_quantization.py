@@ -114,6 +114,16 @@ def observer(op: SourceOp, context: Context) -> None:
     context.bind(op, "0", context.any_input(op, "X", "0"))
 
 
+@lowers("dequantize_log")
+def dequantize_log(op: SourceOp, context: Context) -> None:
+    """Look numbers up in a table of 128; a negative index counts from -128, and its number is negated."""
+    x = context.cast(context.input(op, "X"), DType.INT64)
+    is_negative = context.node("Less", [x, context.scalar(0, x)])
+    index = context.node("Where", [is_negative, context.node("Add", [x, context.scalar(128, x)]), x])
+    found = context.node("Gather", [context.input(op, "Dict"), index], {"axis": 0})
+    context.emit(op, "Where", [is_negative, context.node("Neg", [found]), found])
+
+
 @lowers("fake_dequantize_max_abs", "dequantize_abs_max")
 def dequantize_by_maximum(op: SourceOp, context: Context) -> None:
     """Compute ``x * Scale / max_range``."""

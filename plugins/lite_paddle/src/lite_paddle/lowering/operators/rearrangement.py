@@ -8,6 +8,7 @@ from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension, reshape_to, size_vector
 from lite_paddle.lowering.integers import FAR, Element, int_elements
+from lite_paddle.lowering.lod import Sequences
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
@@ -152,7 +153,10 @@ def fold(op: SourceOp, context: Context) -> None:
 
 @lowers("im2sequence")
 def im2sequence(op: SourceOp, context: Context) -> None:
-    """Return the windows as rows: [N * rows * columns, C * kernel]; paddings are (up, left, down, right)."""
+    """Return the windows as rows: [N * rows * columns, C * kernel]; paddings are (up, left, down, right).
+
+    The windows of each image are one sequence.
+    """
     if op.inputs.get("Y"):
         raise Unlowerable("images of different sizes in one batch (input Y) need sequence information")
     x, kernel = context.input(op, "X"), _pair(op, context, "kernels")
@@ -163,3 +167,4 @@ def im2sequence(op: SourceOp, context: Context) -> None:
     if not isinstance(channels, int):
         raise Unlowerable("the number of channels must be known")
     context.bind(op, "Out", context.reshape(rows, [-1, channels * math.prod(kernel)]))
+    context.bind_sequences(op.outputs["Out"][0], Sequences(dimension(context, x, 0)))

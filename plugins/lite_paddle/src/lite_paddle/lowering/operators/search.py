@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension, integer_vector, size_vector
 from lite_paddle.lowering.integers import element_type, known_int, scalar_result
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.source import SourceOp
+
+#: Halvings of a sequence whose length is not known at load: it has fewer than 2 ** 31 elements.
+_MOST_STEPS = 31
 
 
 @lowers("arg_max", "arg_min")
@@ -101,11 +106,43 @@ def where_index(op: SourceOp, context: Context) -> None:
 
 @lowers("searchsorted")
 def searchsorted(op: SourceOp, context: Context) -> None:
-    """Count the elements of the sorted last axis that are less than each value (``right``: or equal to it)."""
+    """Count the elements of the sorted last axis that are less than each value (``right``: or equal to it).
+
+    NOTE: Paddle gives the size of the axis for values that are not finite. In a sequence with NaN, the result depends
+    on the elements that the bisection meets, so its steps are those of Paddle.
+    """
     ordered, values = context.input(op, "SortedSequence"), context.input(op, "Values")
-    if context.rank(ordered, "a sequence of rank 1 is shared by all values") > 1:
-        ordered = context.node("Unsqueeze", [ordered, context.builder.ints(-2)])
-    values = context.node("Unsqueeze", [values, context.builder.ints(-1)])
-    before = context.node("LessOrEqual" if op.attrs["right"] else "Less", [ordered, values])
-    count = context.node("ReduceSum", [context.cast(before, DType.INT64), context.builder.ints(-1)], {"keepdims": 0})
+    context.rank(ordered, "a sequence of rank 1 is shared by all values")
+    size = context.node("Squeeze", [context.node("Shape", [ordered], {"start": -1})])
+    count = _bisected(context, ordered, values, size, bool(op.attrs["right"]))
+    if values.dtype.is_floating:
+        is_finite = context.node("Less", [context.node("Abs", [values]), context.scalar(np.inf, values)])
+        count = context.node("Where", [is_finite, count, size])
     context.bind(op, "Out", context.cast(count, DType.INT32 if op.attrs["out_int32"] else DType.INT64))
+
+
+def _bisected(context: Context, ordered: Value, values: Value, size: Value, right: bool) -> Value:
+    """Return the number of elements before each value: a range is halved as often as the size needs."""
+    rank, length = len(ordered.shape), ordered.shape[-1]
+    steps = length.bit_length() if isinstance(length, int) else _MOST_STEPS
+    # A range that is empty reads the element behind the last one.
+    ordered = context.node("Pad", [ordered, context.builder.ints(*([0] * (2 * rank - 1)), 1)])
+    one, two = (context.scalar(n, DType.INT64) for n in (1, 2))
+    shape = context.node("Shape", [values])
+    start, end = (context.node("Expand", [n, shape]) for n in (context.scalar(0, DType.INT64), size))
+    for _ in range(steps):
+        middle = context.node("Div", [context.node("Add", [start, end]), two])
+        if rank == 1:
+            found = context.node("Gather", [ordered, middle])
+        else:
+            found = context.node("GatherElements", [ordered, middle], {"axis": -1})
+        if right:
+            is_before = context.node("Not", [context.node("Greater", [found, values])])
+        else:
+            is_before = context.node("Less", [found, values])
+        is_open = context.node("Less", [start, end])
+        moves_end = context.node("And", [is_open, context.node("Not", [is_before])])
+        moves_start = context.node("And", [is_open, is_before])
+        start = context.node("Where", [moves_start, context.node("Add", [middle, one]), start])
+        end = context.node("Where", [moves_end, middle, end])
+    return start

@@ -1,210 +1,136 @@
-"""Paddle 1's operators on sequences, for one sequence, and related operators on ordinary tensors.
-
-NOTE: Paddle 1 stores the offsets of a batch's sequences beside the tensor (LoD). Lite does not, so each tensor
-is one sequence here: axis 0 is time. Operators without a meaning for one sequence have no lowering.
-"""
+"""Paddle 1's operators that compute along each sequence of a batch; see :mod:`lite_paddle.lowering.sequences`."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from lite_core.ir import Attribute, DType, Value
+from lite_core.ir import Value
 from lite_paddle.lowering.context import Context
-from lite_paddle.lowering.dynamic import dimension, shape_vector
-from lite_paddle.lowering.integers import add_elements
-from lite_paddle.lowering.limits import check_parts
-from lite_paddle.lowering.operators.constant import filled
+from lite_paddle.lowering.dynamic import dimension
+from lite_paddle.lowering.limits import check_parts, lowest_finite
 from lite_paddle.lowering.operators.rearrangement import flipped
 from lite_paddle.lowering.registry import lowers
+from lite_paddle.lowering.sequences import Rows, rows_of
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
-
-# **** one sequence ****
 
 
 @lowers("sequence_pool")
 def sequence_pool(op: SourceOp, context: Context) -> None:
-    x, pooling, first = context.input(op, "X"), str(op.attrs["pooltype"]).upper(), context.builder.ints(0)
+    """Reduce each sequence to a row; a sequence without rows becomes ``pad_value``."""
+    rows, pooling = rows_of(op, context, "X"), str(op.attrs["pooltype"]).upper()
+    number = float(op.attrs.get("pad_value", 0.0))
     if pooling in ("FIRST", "LAST"):
-        result = context.node("Gather", [x, context.builder.ints(0 if pooling == "FIRST" else -1)], {"axis": 0})
+        result = rows.ends(number, last=pooling == "LAST")
     elif pooling in ("AVERAGE", "SUM", "MAX", "SQRT"):
-        type_ = {"AVERAGE": "ReduceMean", "MAX": "ReduceMax"}.get(pooling, "ReduceSum")
-        result = context.node(type_, [x, first])
-        if pooling == "SQRT":
-            length = context.node("Shape", [x], {"start": 0, "end": 1})
-            result = context.node("Div", [result, context.node("Sqrt", [context.cast(length, x.dtype)])])
+        result = _reduced(rows, pooling, number)
     else:
         raise Unlowerable(f"pooltype is {pooling!r}, expected AVERAGE, SUM, SQRT, MAX, FIRST or LAST")
     context.bind(op, "Out", result)
+    context.bind_sequences(op.outputs["Out"][0], rows.sequences.without_last_level)
+
+
+def _reduced(rows: Rows, pooling: str, number: float) -> Value:
+    context, x = rows.context, rows.value
+    of_one = rows.sequences.offsets is None
+    lowest = lowest_finite(x.dtype) if pooling == "MAX" else 0
+    type_ = "ReduceMax" if pooling == "MAX" else "ReduceMean" if pooling == "AVERAGE" and of_one else "ReduceSum"
+    padded = rows.padded(lowest)
+    result = context.node(type_, [padded, context.builder.ints(1)], {"keepdims": 0})
+    if type_ != "ReduceSum" and of_one:
+        return result
+    if of_one:
+        lengths = context.node("Shape", [padded], {"start": 1, "end": 2})
+    else:
+        rank = context.rank(x, "its rows are sequences")
+        lengths = context.reshape(rows.lengths(), [-1, *[1] * (rank - 1)])
+    if pooling in ("AVERAGE", "SQRT"):
+        divisor = context.cast(lengths, x.dtype)
+        if not of_one:
+            divisor = context.node("Max", [divisor, context.scalar(1, x)])
+        result = context.node("Div", [result, context.node("Sqrt", [divisor]) if pooling == "SQRT" else divisor])
+    if of_one:
+        return result
+    empty = context.node("Equal", [lengths, context.builder.ints(0)])
+    return context.node("Where", [empty, context.scalar(number, x), result])
 
 
 @lowers("sequence_softmax")
 def sequence_softmax(op: SourceOp, context: Context) -> None:
-    context.emit(op, "Softmax", [context.input(op, "X")], {"axis": 0})
+    rows = rows_of(op, context, "X")
+    padded = rows.padded(lowest_finite(rows.value.dtype))
+    context.bind(op, "Out", rows.joined(context.node("Softmax", [padded], {"axis": 1})))
+    context.bind_sequences(op.outputs["Out"][0], rows.sequences)
 
 
 @lowers("sequence_reverse")
 def sequence_reverse(op: SourceOp, context: Context) -> None:
-    context.bind(op, "Y", flipped(context, context.input(op, "X"), [0]))
-
-
-@lowers("sequence_concat")
-def sequence_concat(op: SourceOp, context: Context) -> None:
-    context.emit(op, "Concat", context.inputs(op, "X"), {"axis": 0})
-
-
-@lowers("sequence_reshape")
-def sequence_reshape(op: SourceOp, context: Context) -> None:
-    context.bind(op, "Out", context.reshape(context.input(op, "X"), [-1, int(context.attribute(op, "new_dim"))]))
-
-
-@lowers("sequence_expand_as")
-def sequence_expand_as(op: SourceOp, context: Context) -> None:
-    """Repeat the only row of X for each row of Y."""
-    x, y = context.input(op, "X"), context.input(op, "Y")
-    if x.type.rank is not None and isinstance(x.shape[0], int) and x.shape[0] != 1:
-        raise Unlowerable(f"X has {x.shape[0]} rows for {x.shape[0]} sequences; Lite has only one sequence")
-    rank = context.rank(x, "it is repeated along axis 0")
-    times = shape_vector(context, [dimension(context, y, 0), *[1] * (rank - 1)])
-    context.emit(op, "Expand", [x, times])
+    rows = rows_of(op, context, "X")
+    if rows.sequences.offsets is None:
+        result = rows.joined(flipped(context, rows.padded(), [1]))
+    else:
+        order = rows.joined(rows.tables(reverse=True).indices)
+        result = context.node("Gather", [rows.value, order], {"axis": 0})
+    context.bind(op, "Y", result)
+    context.bind_sequences(op.outputs["Y"][0], rows.sequences)
 
 
 @lowers("sequence_conv")
 def sequence_conv(op: SourceOp, context: Context) -> None:
     """Multiply each step, joined with its neighbours (zeros outside the sequence), by the filter."""
-    x, filter_ = context.input(op, "X"), context.input(op, "Filter")
-    length, start = int(context.attribute(op, "contextLength")), int(op.attrs["contextStart"])
+    rows, filter_ = rows_of(op, context, "X"), context.input(op, "Filter")
     if op.attrs["paddingTrainable"] or int(op.attrs["contextStride"]) != 1:
         raise Unlowerable("trained padding and context strides other than 1 are not supported")
+    length, start = int(context.attribute(op, "contextLength")), int(op.attrs["contextStart"])
+    windows = _windows(rows, length, start, 0)
+    table = windows[0] if length == 1 else context.node("Concat", windows, {"axis": 2})
+    context.emit(op, "MatMul", [rows.joined(table), filter_])
+    context.bind_sequences(op.outputs["Out"][0], rows.sequences)
+
+
+@lowers("sequence_enumerate")
+def sequence_enumerate(op: SourceOp, context: Context) -> None:
+    """Join each step with those that follow it in its sequence, and ``pad_value`` behind the end."""
+    rows, size = rows_of(op, context, "X"), int(context.attribute(op, "win_size"))
+    windows = _windows(rows, size, 0, int(op.attrs.get("pad_value", 0)))
+    table = windows[0] if size == 1 else context.node("Concat", windows, {"axis": 2})
+    context.bind(op, "Out", rows.joined(table))
+    context.bind_sequences(op.outputs["Out"][0], rows.sequences)
+
+
+@lowers("row_conv")
+def row_conv(op: SourceOp, context: Context) -> None:
+    """Add up each step and the next ones, multiplied by the rows of the filter [steps, W]."""
+    x, filter_ = context.input(op, "X"), context.input(op, "Filter")
+    rows = None if context.rank(x, "its steps are needed") == 3 else rows_of(op, context, "X")
+    steps = filter_.shape[0] if filter_.type.rank else None
+    if not isinstance(steps, int):
+        raise Unlowerable("the number of rows of its filter is not known")
+    total: Value | None = None
+    for tap, window in enumerate(_windows_of(context, x if rows is None else rows.padded(), steps, 0, 0)):
+        weights = context.node("Gather", [filter_, context.builder.ints(tap)], {"axis": 0})
+        part = context.node("Mul", [window, weights])
+        total = part if total is None else context.node("Add", [total, part])
+    assert total is not None, "a filter without rows was refused by check_parts"
+    context.bind(op, "Out", total if rows is None else rows.joined(total))
+
+
+def _windows(rows: Rows, length: int, start: int, number: float) -> list[Value]:
+    if rows.context.rank(rows.value, "it must be [R, W]") != 2:
+        raise Unlowerable(f"its input has rank {rows.value.type.rank}, expected 2")
+    return _windows_of(rows.context, rows.padded(number), length, start, number)
+
+
+def _windows_of(context: Context, padded: Value, length: int, start: int, number: float) -> list[Value]:
+    """Return the steps [N, L, W] moved by ``start``, ``start + 1`` and so on, ``length`` in all."""
+    if length < 1:
+        raise Unlowerable(f"its windows have {length} steps, expected at least 1")
     check_parts(length)
     before, after = max(-start, 0), max(start + length - 1, 0)
     ints = context.builder.ints
-    padded = context.node("Pad", [x, ints(before, 0, after, 0), context.scalar(0, x)])
-    steps = dimension(context, x, 0)
+    wider = context.node("Pad", [padded, ints(0, before, 0, 0, after, 0), context.scalar(number, padded)])
+    steps = dimension(context, padded, 1)
     windows = []
     for tap in range(length):
         first = before + start + tap
-        if isinstance(steps, int):
-            end: Value = ints(first + steps)
-        else:
-            end = context.node("Add", [steps, ints(first)])
-        windows.append(context.node("Slice", [padded, ints(first), end, ints(0)]))
-    table = windows[0] if length == 1 else context.node("Concat", windows, {"axis": 1})
-    context.emit(op, "MatMul", [table, filter_])
-
-
-@lowers("lod_reset")
-def lod_reset(op: SourceOp, context: Context) -> None:
-    offsets = list(op.attrs["target_lod"])
-    if len(offsets) > 2 or op.attrs["append"]:
-        raise Unlowerable(f"it divides its input into {len(offsets) - 1} sequences; Lite has only one sequence")
-    context.bind(op, "Out", context.input(op, "X"))
-
-
-@lowers("crf_decoding")
-def crf_decoding(op: SourceOp, context: Context) -> None:
-    """Find the best path through a linear-chain CRF (Viterbi): tags [T, 1] for emissions [T, C].
-
-    Transition [C + 2, C] holds the weights of the first tag, of the last one, and from tag to tag.
-    """
-    if op.inputs.get("Label") or op.inputs.get("Length"):
-        raise Unlowerable("it compares with labels, or decodes a padded batch; only one sequence is supported")
-    emission, transition, ints = context.input(op, "Emission"), context.input(op, "Transition"), context.builder.ints
-    if context.rank(emission, "it must be [T, C]") != 2:
-        raise Unlowerable(f"Emission must be [T, C], has rank {emission.type.rank}")
-    tags = emission.shape[1]
-    first, last = (context.node("Gather", [transition, context.scalar(i, DType.INT64)]) for i in (0, 1))
-    moves = context.node("Slice", [transition, ints(2), ints(2**31 - 1), ints(0)])
-    start = context.node("Add", [first, context.node("Gather", [emission, context.scalar(0, DType.INT64)])])
-    rest = context.node("Slice", [emission, ints(1), ints(2**31 - 1), ints(0)])
-
-    forward = context.inner("viterbi")
-    best = forward.block_input("best", emission.dtype, [tags])
-    step = forward.block_input("emission", emission.dtype, [tags])
-    arrivals = forward.node("Add", [forward.node("Unsqueeze", [best, ints(1)]), moves])
-    top = forward.node("ReduceMax", [arrivals, ints(0)], {"keepdims": 0})
-    forward.builder.output(forward.node("Add", [top, step]))
-    forward.builder.output(forward.node("ArgMax", [arrivals], {"axis": 0, "keepdims": 0}))
-    scores, origins = context.nodes(
-        "Scan", [start, rest], {"body": forward.builder.build(), "num_scan_inputs": 1}, outputs=2
-    )
-    final = context.node("ArgMax", [context.node("Add", [scores, last])], {"axis": 0, "keepdims": 0})
-
-    backward = context.inner("backtrack")
-    tag = backward.block_input("tag", DType.INT64, [])
-    origin = backward.block_input("origin", DType.INT64, [tags])
-    came_from = backward.node("Gather", [origin, tag])
-    backward.builder.output(came_from)
-    backward.builder.output(backward.node("Identity", [came_from]))
-    attributes: dict[str, Attribute | list[Any]] = {
-        "body": backward.builder.build(),
-        "num_scan_inputs": 1,
-        "scan_input_directions": [1],
-        "scan_output_directions": [1],
-    }
-    earlier = context.nodes("Scan", [final, origins], attributes, outputs=2)[1]
-    path = context.node("Concat", [earlier, context.reshape(final, [1])], {"axis": 0})
-    context.bind(op, "ViterbiPath", context.reshape(path, [-1, 1]))
-
-
-# **** lengths as a tensor ****
-
-
-@lowers("sequence_mask")
-def sequence_mask(op: SourceOp, context: Context) -> None:
-    """Return ones up to each length, then zeros up to ``maxlen`` or the greatest length."""
-    lengths = context.cast(context.any_input(op, "X", "0"), DType.INT64)
-    given = context.any_optional(op, "MaxLenTensor", "1")
-    limit = int(op.attrs.get("maxlen", op.attrs.get("max_len", -1)))
-    known = context.known_ints(given)
-    if known:
-        given, limit = None, known[0]
-    if given is not None:
-        most = context.reshape(context.cast(given, DType.INT64), [])
-    elif limit > 0:
-        most = context.scalar(limit, DType.INT64)
-    else:
-        most = context.node("ReduceMax", [lengths], {"keepdims": 0})
-    zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
-    indices = context.node("Range", [zero, most, one])
-    mask = context.node("Less", [indices, context.node("Unsqueeze", [lengths, context.builder.ints(-1)])])
-    result = context.cast(mask, op.attrs.get("out_dtype") or DType.INT64)
-    for slot in ("Y", "0"):
-        context.bind(op, slot, result)
-
-
-@lowers("ctc_align")
-def ctc_align(op: SourceOp, context: Context) -> None:
-    """Drop blanks and (``merge_repeated``) repetitions from rows of labels, and move the rest to the front."""
-    if not op.inputs.get("InputLength"):
-        raise Unlowerable(
-            "its sequences are separated by offsets (LoD), which Lite does not have",
-            "export the model with padded rows and their lengths (InputLength)",
-        )
-    x, attrs, ints = context.input(op, "Input"), op.attrs, context.builder.ints
-    if context.rank(x, "its rows are sequences") != 2:
-        raise Unlowerable(f"its input has rank {x.type.rank}, expected 2: batch and time")
-    batch, steps = dimension(context, x, 0), dimension(context, x, 1)
-    zero, one = (context.scalar(n, DType.INT64) for n in (0, 1))
-    end = context.scalar(steps, DType.INT64) if isinstance(steps, int) else context.reshape(steps, [])
-    lengths = context.reshape(context.cast(context.input(op, "InputLength"), DType.INT64), [-1, 1])
-    inside = context.node("Less", [context.node("Range", [zero, end, one]), lengths])
-    dropped = context.node("Equal", [x, context.scalar(int(attrs["blank"]), x)])
-    if attrs["merge_repeated"]:
-        # The label before the first step is -1, which no label equals.
-        shifted = context.node("Pad", [x, ints(0, 1, 0, 0), context.scalar(-1, x)])
-        before = context.node("Slice", [shifted, ints(0), ints(-1), ints(1)])
-        dropped = context.node("Or", [dropped, context.node("Equal", [x, before])])
-    keep = context.node("And", [inside, context.node("Not", [dropped])])
-    kept = context.cast(keep, DType.INT64)
-    indices = context.node("Sub", [context.node("CumSum", [kept, one]), one])
-    # Dropped labels are written to an extra column, which is cut off.
-    indices = context.node("Where", [keep, indices, end])
-    number = np.full(1, int(attrs["padding_value"])).astype(x.dtype.numpy)
-    empty = filled(context, shape_vector(context, [batch, add_elements(context, steps, 1)]), number)
-    moved = context.node("ScatterElements", [empty, indices, x], {"axis": 1})
-    context.bind(op, "Output", context.node("Slice", [moved, ints(0), ints(-1), ints(1)]))
-    count = context.node("ReduceSum", [kept, ints(1)], {"keepdims": 1})
-    context.bind(op, "OutputLength", context.cast(count, x.dtype))
+        end = ints(first + steps) if isinstance(steps, int) else context.node("Add", [steps, ints(first)])
+        windows.append(context.node("Slice", [wider, ints(first), end, ints(1)]))
+    return windows

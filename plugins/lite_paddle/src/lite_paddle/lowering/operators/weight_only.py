@@ -30,12 +30,12 @@ def _weights(op: SourceOp, context: Context, bits: int, arch: int | None) -> Val
     numbers = content.view(np.int8) if arch is None else stored_numbers(content, bits, arch)
     columns, depth = numbers.shape
     group = int(op.attrs.get("group_size", -1))
-    attributes, expected = {"axis": 0}, (columns,)
+    attributes, expected = {"axis": 0}, [columns]
     if group > 0:
-        attributes, expected = {"axis": 1, "block_size": group}, (-(-depth // group), columns)
-    if scales.shape != expected:
+        attributes, expected = {"axis": 1, "block_size": group}, [-(-depth // group), columns]
+    if list(scales.shape) != expected:
         raise Unlowerable(
-            f"its scales have the shape {list(scales.shape)}, expected {list(expected)} for a weight "
+            f"its scales have the shape {list(scales.shape)}, expected {expected} for a weight "
             f"[{depth}, {columns}] in groups of {group}"
         )
     narrow = numbers.astype((DType.INT8 if bits == 8 else DType.INT4).numpy)

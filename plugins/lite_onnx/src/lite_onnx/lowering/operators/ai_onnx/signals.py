@@ -1,8 +1,4 @@
-"""Signal processing: DFT and STFT as products with a constant matrix, MelWeightMatrix as a constant.
-
-Speech models use Fourier transforms of a few hundred elements. At these lengths a matrix product is fastest on most
-devices.
-"""
+"""Signal processing: DFT along the last axis but one, STFT as DFT of frames, MelWeightMatrix as a constant."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import DType, Value
+from lite_core.ir import Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.registry import lowers
@@ -20,8 +16,8 @@ from lite_onnx.reader.element_types import element_type
 
 Array = np.ndarray[Any, Any]
 
-#: Longer transforms would need a matrix of hundreds of megabytes.
-_MAX_LENGTH = 4096
+#: Longer transforms are a sign of a damaged file.
+_MAX_LENGTH = 1 << 24
 #: The maximum number of elements of a mel matrix.
 _MAX_ELEMENTS = 1 << 24
 
@@ -33,24 +29,33 @@ def dft(node: SourceNode, context: Context) -> Sequence[Item]:
     rank = context.rank(x)
     axis = int(context.must_know(node, 2, "axis").item()) if node.has(2) else -2
     axis += rank if axis < 0 else 0
-    size = context.size(x, axis)
-    length = int(context.must_know(node, 1, "dft_length").item()) if node.has(1) else size
-    inverse, onesided = bool(node.attributes.get("inverse", 0)), bool(node.attributes.get("onesided", 0))
-    if inverse and onesided:
-        raise Unlowerable("it is inverse and one-sided, which ONNX does not define")
     order = [*(a for a in range(rank) if a not in (axis, rank - 1)), axis, rank - 1]
     moved = context.add("Transpose", [x], {"perm": tuple(order)})
-    if size > length:
-        bounds = (context.ints(n) for n in (0, length, rank - 2))
-        moved = context.add("Slice", [moved, *bounds])
-    result = _transform(moved, min(size, length), length, inverse, onesided, context)
+    if node.has(1):
+        moved = _of_length(moved, int(context.must_know(node, 1, "dft_length").item()), context)
+    result = context.add("DFT", [moved], {name: node.attributes.get(name) for name in ("inverse", "onesided")})
     return [context.add("Transpose", [result], {"perm": tuple(order.index(a) for a in range(rank))})]
+
+
+def _of_length(x: Value, length: int, context: Context) -> Value:
+    """Cut the last axis but one to a length, or pad it with zeros."""
+    rank = context.rank(x)
+    size = context.size(x, rank - 2)
+    if not 0 < length <= _MAX_LENGTH:
+        raise Unlowerable(f"its dft_length is {length}, expected 1 to {_MAX_LENGTH}")
+    if size > length:
+        return context.add("Slice", [x, *(context.ints(n) for n in (0, length, rank - 2))])
+    if size < length:
+        return context.add("Pad", [x, context.ints(*([0] * (2 * rank - 2)), length - size, 0)])
+    return x
 
 
 @lowers("STFT")
 def stft(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Lower Fourier transforms of overlapping frames of a signal [batch, length, 1 or 2]."""
+    """Lower Fourier transforms of overlapping frames of a signal [batch, length] or [batch, length, 1 or 2]."""
     signal, window = context.value(node, 0), context.optional(node, 2)
+    if context.rank(signal) == 2:  # not in ONNX's text, but ONNX Runtime takes it as real numbers
+        signal = context.add("Unsqueeze", [signal, context.ints(-1)])
     step = int(context.must_know(node, 1, "frame_step").item())
     if node.has(3):
         length = int(context.must_know(node, 3, "frame_length").item())
@@ -59,9 +64,7 @@ def stft(node: SourceNode, context: Context) -> Sequence[Item]:
     else:
         raise Unlowerable("it has neither a window nor a frame_length")
     if step < 1 or not 0 < length <= _MAX_LENGTH:
-        raise Unlowerable(
-            f"it has frames of {length} elements, {step} apart; Lite transforms 1 to {_MAX_LENGTH} elements"
-        )
+        raise Unlowerable(f"it has frames of {length} elements, {step} apart, expected 1 to {_MAX_LENGTH} elements")
     zero, one, many = (context.constant(np.array(n, np.int64)) for n in (0, 1, length))
     total = context.add("Squeeze", [context.add("Shape", [signal], {"start": 1, "end": 2})])
     # Frames begin at multiples of the step, up to the last position where a whole frame fits.
@@ -72,8 +75,7 @@ def stft(node: SourceNode, context: Context) -> Sequence[Item]:
     frames = context.add("Gather", [signal, positions], {"axis": 1})
     if window is not None:
         frames = context.add("Mul", [frames, context.add("Unsqueeze", [window, context.ints(1)])])
-    onesided = bool(node.attributes.get("onesided", 1))
-    return [_transform(frames, length, length, False, onesided, context)]
+    return [context.add("DFT", [frames], {"onesided": node.attributes.get("onesided", 1)})]
 
 
 @lowers("MelWeightMatrix")
@@ -100,32 +102,3 @@ def mel_weight_matrix(node: SourceNode, context: Context) -> Sequence[Item]:
             matrix[center:right, column] = np.arange(right - center, 0, -1) / (right - center)
     number = node.attributes.get("output_datatype", 1)
     return [context.constant(matrix, element_type(number if isinstance(number, int) else 1))]
-
-
-def _transform(x: Value, size: int, length: int, inverse: bool, onesided: bool, context: Context) -> Value:
-    """Transform [..., size, parts] to [..., frequencies, 2]; missing elements up to ``length`` count as zeros."""
-    rank = context.rank(x)
-    parts = context.size(x, rank - 1)
-    if parts not in (1, 2):
-        raise Unlowerable(f"its last axis has {parts} elements: 1 for real numbers, 2 for complex ones")
-    if onesided and parts == 2:
-        raise Unlowerable("it is one-sided, and its input is complex")
-    if not 0 < length <= _MAX_LENGTH:
-        raise Unlowerable(f"its length is {length}; Lite transforms 1 to {_MAX_LENGTH} elements")
-    matrix = _matrix(size, length, length // 2 + 1 if onesided else length, parts, inverse)
-    dtype = x.dtype if x.dtype in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT32
-    kept = [0] * (rank - 2)
-    rows = context.add("Reshape", [x, context.ints(*kept, size * parts)])
-    product = context.add("MatMul", [rows, context.constant(matrix, dtype)])
-    return context.add("Reshape", [product, context.ints(*kept, matrix.shape[1] // 2, 2)])
-
-
-def _matrix(size: int, length: int, frequencies: int, parts: int, inverse: bool) -> Array:
-    """Compute the matrix [size * parts, frequencies * 2] from real and imaginary parts to those of each frequency."""
-    # NOTE: the product of position and frequency is reduced modulo the length, so that large angles stay exact.
-    turns = np.outer(np.arange(size), np.arange(frequencies)) % length
-    angles = (2 if inverse else -2) * np.pi / length * turns
-    cosine, sine = np.cos(angles), np.sin(angles)
-    pieces = [np.stack([cosine, sine], axis=-1), np.stack([-sine, cosine], axis=-1)][:parts]
-    matrix = np.stack(pieces, axis=1).reshape(size * parts, frequencies * 2)
-    return matrix / length if inverse else matrix

@@ -1,4 +1,4 @@
-"""LabelEncoder, ZipMap, and the labels of classes."""
+"""LabelEncoder, CategoryMapper, ZipMap, and the labels of classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import DType, Value
+from lite_core.ir import DType, TensorType, Value
 from lite_onnx.lowering.context import Context
 from lite_onnx.lowering.node import Item, SourceNode
 from lite_onnx.lowering.node_attributes import number
@@ -16,27 +16,23 @@ from lite_onnx.lowering.operators.ai_onnx_ml.attributes import MACHINE_LEARNING,
 from lite_onnx.lowering.registry import lowers
 from lite_onnx.lowering.unlowerable import Unlowerable
 
-__all__ = ["class_labels", "labels_at"]
+__all__ = ["class_labels", "labels_at", "looked_up"]
 
-_TYPES: dict[str, Any] = {"int64s": np.int64, "floats": np.float32}
+_TYPES: dict[str, Any] = {"int64s": np.int64, "floats": np.float32, "strings": object}
 _DEFAULTS = {"int64s": ("default_int64", -1), "floats": ("default_float", -0.0)}
+_DEFAULT_STRING = "_Unused"
 
 
 def class_labels(node: SourceNode, context: Context) -> Array:
-    """Return the labels of classes; the indices of labels that are strings."""
+    """Return the labels of classes, numbers or strings."""
     names = node.attributes.get("classlabels_strings")
     if not names:
         return array(
             node, "classlabels_int64s" if "classlabels_int64s" in node.attributes else "classlabels_ints", np.int64
         )
-    assert isinstance(names, list)
-    remember_names(node, names, context)
-    return np.arange(len(names))
-
-
-def remember_names(node: SourceNode, names: list[Any], context: Context) -> None:
-    """Store the strings that the indices in a node's first output stand for in the graph's metadata."""
+    # Programs that count classes need the names in order; the outputs contain only those that were found.
     context.builder.graph.metadata[f"labels.{node.outputs[0]}"] = json.dumps(names)
+    return np.array(names, object)
 
 
 def labels_at(indices: Value, labels: Array, context: Context) -> Value:
@@ -46,26 +42,31 @@ def labels_at(indices: Value, labels: Array, context: Context) -> Value:
     return context.add("Gather", [context.constant(labels), indices])
 
 
-@lowers("LabelEncoder", domain=MACHINE_LEARNING)
-def label_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Map numbers to numbers by a table of keys and values, with a default for all others."""
-    x = context.value(node, 0)
-    keys, values = _listed(node, "keys"), _listed(node, "values")
-    if keys is None:
-        raise Unlowerable("it looks up strings", "encode strings before the model, and export it without them")
-    if values is None:
-        names = node.attributes["values_strings"]
-        assert isinstance(names, list)
-        remember_names(node, names, context)
-        values, default = np.arange(len(names)), np.array(-1)
-    else:
-        default = _default(node, values)
+def looked_up(x: Value, keys: Array, values: Array, default: Any, context: Context, *, finds_nan: bool = True) -> Value:
+    """Return the value of each element's key, or the default where no key is equal.
+
+    Args:
+        x: the elements.
+        keys: a vector of different keys, of the type of x.
+        values: as many values, numbers or strings.
+        default: the value of all other elements.
+        context: the node's context.
+        finds_nan: True if the key NaN is equal to NaN.
+
+    Raises:
+        Unlowerable: there are no keys, or not as many values, or one of x and the keys is strings and the other not.
+    """
     if len(keys) != len(values) or not len(keys):
         raise Unlowerable(f"it has {len(keys)} keys and {len(values)} values")
-    known = context.constant(keys.astype(x.dtype.numpy))
+    if (x.dtype is DType.STRING) is not (keys.dtype == object):
+        raise Unlowerable(f"its input is {x.dtype}, and its keys are {TensorType.of_array(keys).dtype}")
+    if x.dtype is DType.STRING:
+        position = context.add("StringPosition", [x], {"strings": tuple(keys.tolist())}, domain="lite")
+        table = np.concatenate([values, np.array([default], values.dtype)])
+        return context.add("Gather", [context.constant(table), position])
     column = context.add("Unsqueeze", [x, context.ints(-1)])
-    same = context.add("Equal", [column, known])
-    if node.version >= 4 and keys.dtype.kind == "f" and np.isnan(keys).any():
+    same = context.add("Equal", [column, context.constant(keys.astype(x.dtype.numpy))])
+    if finds_nan and keys.dtype.kind == "f" and np.isnan(keys).any():
         both = context.add("And", [context.add("IsNaN", [column]), context.constant(np.isnan(keys))])
         same = context.add("Or", [same, both])
     hits = context.add("Cast", [same], {"to": DType.INT32})
@@ -74,28 +75,46 @@ def label_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
         "Cast", [context.add("ReduceMax", [hits, context.ints(-1)], {"keepdims": 0})], {"to": DType.BOOL}
     )
     found = context.add("Gather", [context.constant(values), index])
-    return [context.add("Where", [is_known, found, context.constant(default.astype(values.dtype))])]
+    return context.add("Where", [is_known, found, context.constant(np.array(default, values.dtype))])
 
 
-def _listed(node: SourceNode, kind: str) -> Array | None:
-    """Return the keys or the values; None if they are strings."""
+@lowers("LabelEncoder", domain=MACHINE_LEARNING)
+def label_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Map numbers or strings by a table of keys and values, with a default for all others."""
+    keys, values = _listed(node, "keys"), _listed(node, "values")
+    default = _default(node, values)
+    return [looked_up(context.value(node, 0), keys, values, default, context, finds_nan=node.version >= 4)]
+
+
+@lowers("CategoryMapper", domain=MACHINE_LEARNING)
+def category_mapper(node: SourceNode, context: Context) -> Sequence[Item]:
+    """Map strings to integers, or integers to strings, by two lists of the same length."""
+    x = context.value(node, 0)
+    texts, numbers = array(node, "cats_strings", object), array(node, "cats_int64s", np.int64)
+    if x.dtype is DType.STRING:
+        return [looked_up(x, texts, numbers, number(node, "default_int64", -1), context)]
+    return [looked_up(x, numbers, texts, node.attributes.get("default_string", _DEFAULT_STRING), context)]
+
+
+def _listed(node: SourceNode, kind: str) -> Array:
+    """Return the keys or the values as a vector."""
     tensor = node.attributes.get(f"{kind}_tensor")
     if isinstance(tensor, np.ndarray):
         return tensor.reshape(-1)
     for name, dtype in _TYPES.items():
         if f"{kind}_{name}" in node.attributes:
             return array(node, f"{kind}_{name}", dtype)
-    if f"{kind}_strings" in node.attributes:
-        return None
     raise Unlowerable(f"it has no {kind}")
 
 
-def _default(node: SourceNode, values: Array) -> Array:
+def _default(node: SourceNode, values: Array) -> Any:
     tensor = node.attributes.get("default_tensor")
     if isinstance(tensor, np.ndarray):
-        return tensor.reshape(())
+        return tensor.reshape(()).item()
+    if values.dtype == object:
+        return node.attributes.get("default_string", _DEFAULT_STRING)
     name, number_ = _DEFAULTS["floats" if values.dtype.kind == "f" else "int64s"]
-    return np.array(number(node, name, number_))
+    return number(node, name, number_)
 
 
 @lowers("ZipMap", domain=MACHINE_LEARNING)

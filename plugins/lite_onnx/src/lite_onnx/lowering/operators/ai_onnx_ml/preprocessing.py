@@ -90,10 +90,14 @@ def one_hot_encoder(node: SourceNode, context: Context) -> Sequence[Item]:
 
     NOTE: an element that is not a category results in zeros, even if ``zeros`` declares this an error.
     """
+    x = context.value(node, 0)
     if "cats_strings" in node.attributes:
-        raise Unlowerable("its categories are strings", "encode strings before the model, and export it without them")
-    categories = array(node, "cats_int64s", np.int64)
-    x = context.add("Cast", [context.value(node, 0)], {"to": DType.INT64})
+        names = array(node, "cats_strings", object)
+        x = context.add("StringPosition", [x], {"strings": tuple(names.tolist())}, domain="lite")
+        categories = np.arange(len(names))
+    else:
+        categories = array(node, "cats_int64s", np.int64)
+        x = context.add("Cast", [x], {"to": DType.INT64})
     same = context.add("Equal", [context.add("Unsqueeze", [x, context.ints(-1)]), context.constant(categories)])
     return [context.add("Cast", [same], {"to": DType.FLOAT32})]
 

@@ -20,7 +20,7 @@ from lite_onnx.lowering.operators.ai_onnx_ml.attributes import (
     shaped_array,
     string,
 )
-from lite_onnx.lowering.operators.ai_onnx_ml.forest import LEAF, Forest, walk
+from lite_onnx.lowering.operators.ai_onnx_ml.forest import LEAF, Forest, reached_scores
 from lite_onnx.lowering.operators.ai_onnx_ml.labels import class_labels, labels_at
 from lite_onnx.lowering.operators.ai_onnx_ml.scores import (
     above_threshold,
@@ -92,19 +92,11 @@ def tree_input(node: SourceNode, context: Context) -> Value:
 
 def aggregate_leaves(forest: Forest, aggregate: str, x: Value, context: Context) -> Value:
     """Return the aggregated weights [N, targets] of the leaves that all trees reach."""
-    leaves, weights = walk(forest, x, context), forest.weights.astype(x.dtype.numpy)
-    trees = len(forest.roots)
-    neutral = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
-    table = context.constant(np.where(np.isnan(weights), neutral, weights).astype(weights.dtype))
-    if not context.rank(leaves):  # all trees are one and the same leaf
-        batch = context.add("Shape", [x], {"start": 0, "end": 1})
-        leaves = context.add("Expand", [leaves, context.add("Concat", [batch, context.ints(trees)], {"axis": 0})])
-    reached = context.add("Gather", [table, leaves])  # [N, trees, targets]
-    op = {"MIN": "ReduceMin", "MAX": "ReduceMax"}.get(aggregate, "ReduceSum")
-    result = context.add(op, [reached, context.ints(1)], {"keepdims": 0})
+    kind = {"MIN": "min", "MAX": "max"}.get(aggregate, "sum")
+    result = reached_scores(forest, kind, x, context)
     if aggregate == "AVERAGE":
-        return context.add("Div", [result, context.scalar_like(trees, result)])
-    if aggregate != "SUM" and np.isnan(weights).any():
+        return context.add("Div", [result, context.scalar_like(len(forest.roots), result)])
+    if kind != "sum" and np.isnan(forest.weights).any():
         is_empty = context.add("IsInf", [result])
         return context.add("Where", [is_empty, context.scalar_like(0, result), result])
     return result

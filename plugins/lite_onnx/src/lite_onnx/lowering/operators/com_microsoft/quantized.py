@@ -175,20 +175,36 @@ def _scaled(product: Value, a_scale: Value, b_scale: Value, bias: Value | None, 
 
 @lowers("DynamicQuantizeLSTM", domain=MICROSOFT)
 def dynamic_quantize_lstm(node: SourceNode, context: Context) -> Sequence[Item]:
-    """Lower LSTM with 8-bit weights, [directions, inputs, 4 * hidden], which are dequantized.
+    """Lower to a product of 8-bit integers for all steps, and QuantizedLSTM for the recurrence.
 
-    ONNX Runtime quantizes inputs and states to 8 bits in every step. Here they are not quantized, which is more exact;
-    results differ by that rounding.
+    The inputs of all steps are quantized by their common range, the state in every step. ONNX Runtime takes
+    the range of several sequences together if it computes them together, QuantizedLSTM that of each.
     """
-    weights = []
-    for weight, scale in ((1, 8), (2, 10)):
-        x, scales, zeros = (context.must_know(node, i, "weights") for i in (weight, scale, scale + 1))
-        spread = [a.reshape(len(x), 1, -1) for a in (scales, zeros)]  # one per direction, or one per column
-        real = (x.astype(np.float32) - spread[1].astype(np.float32)) * spread[0]
-        weights.append(context.constant(np.ascontiguousarray(real.transpose(0, 2, 1).astype(np.float32))))
-    rest = [context.optional(node, i) for i in range(3, 8)]
-    inputs = [context.value(node, 0), *weights, *rest]
-    return context.add_node("LSTM", inputs, present_attributes(node, _LSTM), outputs=len(node.outputs))
+    w, w_scale, w_zero, r, r_scale, r_zero = (context.must_know(node, i, "weights") for i in (1, 8, 9, 2, 10, 11))
+    directions, inputs, columns = w.shape
+    if columns % 4 or r.shape != (directions, columns // 4, columns):
+        raise Unlowerable(f"W {list(w.shape)} and R {list(r.shape)} must be [directions, inputs, 4 * hidden]")
+    matrix = context.constant(np.ascontiguousarray(w.transpose(1, 0, 2).reshape(inputs, -1)))
+    # One for all columns, or one for each; the product of integers takes zero points of all columns as a vector.
+    scales, zeros = (
+        np.broadcast_to(a.reshape(directions, -1), (directions, columns)).reshape(-1) for a in (w_scale, w_zero)
+    )
+    point = context.constant(zeros if (zeros != zeros[0]).any() else zeros[0]) if zeros.any() else None
+    x, unit, zero = context.add_node("DynamicQuantizeLinear", [context.value(node, 0)], outputs=3)
+    projected = _scaled(
+        context.add("MatMulInteger", [x, matrix, zero, point]), unit, context.constant(scales), None, context
+    )
+    bias = context.optional(node, 3)
+    if bias is not None:
+        halves = context.add("Reshape", [bias, context.constant(np.array([directions, 2, columns]))])
+        bias = context.add("ReduceSum", [halves, context.constant(np.array([1]))], {"keepdims": 0})
+    recurrent = context.constant(np.ascontiguousarray(r.transpose(0, 2, 1)))
+    rest = [context.optional(node, i) for i in (4, 5, 6, 7)]
+    points = context.constant(r_zero) if r_zero.any() else None
+    operands = [projected, context.constant(r_scale), recurrent, bias, *rest, points]
+    return context.add_node(
+        "QuantizedLSTM", operands, present_attributes(node, _LSTM), outputs=len(node.outputs), domain="lite"
+    )
 
 
 @lowers("QLinearConv", domain=MICROSOFT)

@@ -87,7 +87,8 @@ def test_case(name: str) -> None:
     run_case(CASES[name])
 
 
-@pytest.mark.parametrize("name", [n for n, reason in UNMAPPED.items() if reason in REASONS])
+# Some cases of strings run on host; lite-onnx's tests run all of them.
+@pytest.mark.parametrize("name", [n for n, why in UNMAPPED.items() if why in REASONS and not why.startswith("strings")])
 def test_excluded_case_does_not_run(name: str) -> None:
     folder = FOLDER / f"test_{name[len('onnx[') : -1]}"
     with pytest.raises((LiteError, Failure, AssertionError)):

@@ -135,7 +135,7 @@ def _signature_cases(op: str) -> list[Case]:
     definition = ops.find(name, domain)
     assert definition is not None
     cases = []
-    for dtype in definition.types.get("T", (DType.BOOL,)):
+    for dtype in (t for t in definition.types.get("T", (DType.BOOL,)) if t is not DType.STRING):
         inputs = [dtype if p.type == "T" else DType(p.type) for p in definition.inputs]
         if definition.inputs[0].variadic:
             inputs = [dtype] * 3

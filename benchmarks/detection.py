@@ -1,4 +1,4 @@
-"""Operators of detectors, from suppression to deformable convolution, beside Paddle and ONNX Runtime.
+"""Operators of detectors, from suppression to deformable convolution and pyramids, beside Paddle and ONNX Runtime.
 
     python benchmarks/detection.py [--cases NAME ...] [--threads 1,2] [--seconds 2]
 
@@ -199,12 +199,42 @@ def _proposals(paddle: Any) -> Iterator[Case]:
         yield Case(f"generate_proposals {3 * height * width:,} anchors", operator, "Paddle", propose)
 
 
+def _pyramid(paddle: Any) -> Iterator[Case]:
+    levels, many = (2, 3, 4, 5), 1000
+    for images in (1, 4) if paddle else ():
+        low, size = _RANDOM.uniform(0, 800, (many, 2)), np.exp2(_RANDOM.uniform(3, 9, (many, 2)))
+        regions = np.concatenate([low, low + size], axis=1).astype(np.float32)
+        counts = np.full(images, many // images, np.int32)
+        attributes: dict[str, Any] = {
+            "min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 224, "pixel_offset": 0,
+        }  # fmt: skip
+        given = [paddle.to_tensor(a) for a in (regions, counts)]
+
+        def distribute(threads: int, given: Any = given) -> Run:
+            function = paddle.vision.ops.distribute_fpn_proposals
+            return lambda: function(given[0], 2, 5, 4, 224, rois_num=given[1])
+
+        operator = Operator("DistributeFpnProposals", [regions, counts], attributes, 9, "lite")
+        yield Case(f"distribute_fpn_proposals {many} regions, {images} image(s)", operator, "Paddle", distribute)
+        scores = [_RANDOM.uniform(0, 1, (many, 1)).astype(np.float32) for _ in levels]
+        groups = [[regions] * len(levels), scores, [counts] * len(levels)]
+        tensors = [[paddle.to_tensor(a) for a in group] for group in groups]
+
+        def collect(threads: int, tensors: Any = tensors) -> Run:
+            return lambda: paddle._C_ops.collect_fpn_proposals(*tensors, many)
+
+        arrays = [array for group in groups for array in group]
+        operator = Operator("CollectFpnProposals", arrays, {"post_nms_top_n": many}, 2, "lite")
+        yield Case(f"collect_fpn_proposals 4 x {many} regions, {images} image(s)", operator, "Paddle", collect)
+
+
 CASES = {
     "suppression": _suppression,
     "regions": _regions,
     "deformable": _deformable,
     "heads": _heads,
     "proposals": _proposals,
+    "pyramid": _pyramid,
 }
 
 

@@ -1,10 +1,14 @@
 """Benchmark of new sizes: what a new width of a text line, or length of a text, costs beside an inference of it.
 
-    python benchmarks/new_sizes.py [--threads 1 2] [--sizes 40] [--json]
+    python benchmarks/new_sizes.py [--model decoder] [--threads 1 2] [--sizes 40] [--json]
 
-A session first meets a few sizes, from which it records templates; then each size is run for the first time, and run
-again. The difference is the cost of the size: with templates, and where each size is compiled. The medians of all sizes
-are printed, the cost also as a share of the run, and what recording a template costs.
+A session first meets a few sizes, from which it records templates. Then each size is run for the first time, and again
+after a few other sizes have come. One further size is run before every run that is timed, so that both runs of a size
+find the caches, and the memory of runs, as another size leaves them. The difference of the two is the cost of the size.
+
+A second round over the same sizes, which the session has evicted by then, gives the cost of an evicted size, and a
+session without templates that of a size that is compiled. The medians of all sizes are printed, the cost of a new size
+also with its quartiles and as a share of the run, and what recording a template costs.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +39,9 @@ from side_by_side import models
 
 #: Sizes that come before those that are measured, and how far apart the others are.
 FIRST, STEP = 4, 3
+
+#: How many new sizes come between the two runs of a size, and the plans that a session keeps, which are some more.
+LAG, PLANS = 3, 8
 
 
 class Example(NamedTuple):
@@ -56,7 +63,7 @@ def examples(folder: Path) -> Iterator[Example]:
 
 
 def _line(session: lite.Session, width: int) -> dict[str, np.ndarray]:
-    return {name: np.zeros((1, 3, 48, width), np.float32) for name in session.inputs}
+    return {name: np.ones((1, 3, 48, width), np.float32) for name in session.inputs}
 
 
 def _step(session: lite.Session, past: int) -> dict[str, np.ndarray]:
@@ -79,47 +86,63 @@ def compiling() -> Iterator[None]:
         Plan.resized = resized  # type: ignore[method-assign]
 
 
-def costs(example: Example, session: lite.Session, sizes: Sequence[int]) -> tuple[list[float], list[float]]:
-    """Return the seconds that each size costs when it is new, and those of a run."""
-    extra, runs = [], []
-    for size in sizes:
-        inputs, times = example.inputs(session, size), []
-        for _ in range(3):
-            start = time.perf_counter()
-            session.run(inputs)
-            times.append(time.perf_counter() - start)
-        extra.append(times[0] - min(times[1:]))
-        runs.append(min(times[1:]))
-    return extra, runs
+def costs(example: Example, session: lite.Session, sizes: Sequence[int], other: int) -> tuple[list[float], list[float]]:
+    """Return the seconds that each size costs, which has no plan, and those of a run that has one.
+
+    Another size is run before each run that is timed.
+    """
+    further = example.inputs(session, other)
+    session.run(further)
+    misses = session.plan_statistics.misses
+
+    def seconds(size: int) -> float:
+        inputs = example.inputs(session, size)
+        session.run(further)
+        start = time.perf_counter()
+        session.run(inputs)
+        return time.perf_counter() - start
+
+    first, again = [], []
+    for i in range(len(sizes) + LAG):
+        if i < len(sizes):
+            first.append(seconds(sizes[i]))
+        if i >= LAG:
+            again.append(seconds(sizes[i - LAG]))
+    assert session.plan_statistics.misses == misses + len(sizes), "each size must be planned once, by its first run"
+    return [new - known for new, known in zip(first, again)], again
 
 
 def measure(example: Example, threads: int, count: int) -> dict[str, float]:
-    """Return medians in seconds: a run, a new size, a new size that is compiled; and the first template."""
-    session = lite.load(example.model, backend="x86", threads=threads)
-    start = example.start
-    session.run(example.inputs(session, start))
-    first, _ = costs(example, session, range(start + 1, start + 1 + FIRST))
-    begin = start + 1 + FIRST
-    sizes = np.random.default_rng(0).permutation(np.arange(begin, begin + STEP * count, STEP)).tolist()
-    session.run(example.inputs(session, begin + STEP * count))  # the memory of runs is then large enough for all
-    extra, runs = costs(example, session, sizes)
+    """Return medians in seconds: a run, a size that is new, evicted, or compiled; quartiles; and the first template."""
+    session = lite.load(example.model, backend="x86", threads=threads, plans=PLANS)
+    begin = example.start + 1 + FIRST
+    other = begin + STEP * count
+    sizes = np.random.default_rng(0).permutation(np.arange(begin, other, STEP)).tolist()
+    session.run(example.inputs(session, other))  # the memory of runs is then large enough for all
+    first, _ = costs(example, session, range(begin - FIRST, begin), other)
+    new, runs = costs(example, session, sizes, other)
+    evicted, _ = costs(example, session, sizes, other)
     with compiling():
-        compiled = lite.load(example.model, backend="x86", threads=threads)
-        compiled.run(example.inputs(compiled, begin + STEP * count))
-        without, _ = costs(example, compiled, sizes)
-    return {"run": median(runs), "new size": median(extra), "compiled": median(without), "first template": first[0]}
+        compiled = lite.load(example.model, backend="x86", threads=threads, plans=PLANS)
+        without, _ = costs(example, compiled, sizes, other)
+    low, _, high = quantiles(new, n=4)
+    return {
+        "run": median(runs), "new size": median(new), "lower quartile": low, "upper quartile": high,
+        "evicted size": median(evicted), "compiled": median(without), "first template": first[0],
+    }  # fmt: skip
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="", metavar="TEXT", help="measure the models whose titles contain this")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], metavar="N", help="default: 1 and 2")
     parser.add_argument("--sizes", type=int, default=40, metavar="N", help="sizes that are measured; default: 40")
     parser.add_argument("--json", action="store_true", help="print seconds as JSON")
     options = parser.parse_args()
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for example in examples(Path(folder)):
+        for example in [each for each in examples(Path(folder)) if options.model in each.title]:
             for threads in options.threads:
                 figures[f"{example.title}, {threads} thread(s)"] = found = measure(example, threads, options.sizes)
                 if not options.json:

@@ -44,6 +44,7 @@ PARTS: dict[str, str] = {
     "opencl-types-1": "the conformance suite on OpenCL in other element types: operators A to L, ONNX's node data",
     "opencl-types-2": "the conformance suite on OpenCL in other element types: operators M to Z, graphs",
     "packages": "wheels in clean environments, the tutorial, and benchmarks",
+    "paddle-lite": "Paddle-Lite's own files and scripts, beside its wheel for Python 3.10; operators of Paddle",
     "reliability": "kills, full disks, limits of the system, failing calls, damaged inputs, and endurance",
     "versions": "the lowest and newest versions of other packages on Python 3.10 and 3.13, and each supported llvmlite",
 }
@@ -100,6 +101,8 @@ def _run_part(part: str, folder: Path, *, again: bool) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if part == "arm":
         _prepare_emulation()
+    elif part == "paddle-lite":
+        subprocess.run(["make", "paddle-lite"], cwd=ROOT, check=True)
     files = files_of(part)
     print(f"{part}: {PARTS[part]}; {len(files)} file(s)", flush=True)
     results = [_run_file(part, file, folder) for file in files]

@@ -13,18 +13,8 @@ import numpy as np
 
 from lite_core.builder import GraphBuilder
 from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
-from lite_core.ir import (
-    Dim,
-    DType,
-    Graph,
-    Node,
-    Origin,
-    SymbolicDim,
-    TensorType,
-    Value,
-    broadcast,
-    maximum,
-)
+from lite_core.ir import Dim, DType, Graph, Node, Origin, SymbolicDim, TensorType, Value
+from lite_core.ir.dims import broadcast, maximum
 
 F32 = DType.FLOAT32
 

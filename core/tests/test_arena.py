@@ -121,7 +121,7 @@ MEETING = [Interval(192, 4, 7), Interval(64, 0, 3), Interval(192, 1, 2), Interva
 
 def test_repairs_close_the_gaps_of_the_greedy_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     repaired = plan_arena(MEETING)
-    monkeypatch.setattr(arena, "_MOST_REPAIRS", 0)
+    monkeypatch.setattr(arena, "MOST_REPAIRS", 0)
     assert repaired.size == repaired.lower_bound == 256
     assert plan_arena(MEETING).size == 320
 

@@ -21,7 +21,8 @@ from lite_core.container import FORMAT_VERSION, ModelFile, mapping
 from lite_core.container.types_decoder import LocalNames, decode_type
 from lite_core.errors import GraphError, InputError, LiteError, ModelFormatError
 from lite_core.formats import read_model
-from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType, Value, broadcast, fresh_dim, verify_structure
+from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType, Value, fresh_dim, verify_structure
+from lite_core.ir.dims import broadcast
 from lite_core.plugins import PluginManager
 from lite_tools.writing import write_model
 from lite_tools.writing.record_encoder import encode_type, names_in_file

@@ -14,7 +14,7 @@ from test_container import plain
 from test_container_damage import assembled, parts_of
 
 from lite_core.container import FORMAT_VERSION, ModelFile, layout, reader
-from lite_core.container.upgrades import UPGRADES, Upgrade
+from lite_core.container.upgrades import UPGRADES
 from lite_core.errors import ModelFormatError
 from lite_core.ir import verify_structure
 from lite_tools.writing import write_model
@@ -104,8 +104,8 @@ def test_an_older_file_is_upgraded_step_by_step(tmp_path: Path, monkeypatch: pyt
     path.write_bytes(assembled(sections, table))
 
     present = FORMAT_VERSION
-    monkeypatch.setitem(UPGRADES, present, Upgrade(graph=older_graph))
-    older_table = Upgrade(table=older("optimized"), targets=lambda document: document[:1])
+    monkeypatch.setitem(UPGRADES, present, {"graph": older_graph})
+    older_table = {"table": older("optimized"), "targets": lambda document: document[:1]}
     monkeypatch.setitem(UPGRADES, present + 1, older_table)
     for module in (layout, reader):
         monkeypatch.setattr(module, "FORMAT_VERSION", present + 2)

@@ -417,6 +417,28 @@ def test_backend_that_supports_loop_runs_the_whole_node() -> None:
     assert toy.runs == {"Loop": 1, "MatMul": 1}
 
 
+def test_node_with_a_body_does_not_run_as_a_whole_if_a_node_inside_is_placed_elsewhere() -> None:
+    graph, toy = graph_of(power), Toy("Loop", "MatMul", "Tanh")
+    tanh = next(n.name for scope in graph.walk() for n in scope.nodes if n.op == "Tanh")
+    session = load(graph, backend="toy", plugins=plugins_with(toy), placement={tanh: "host"})
+    check(session, graph, {"x": rows(2), "n": trips(5), "bias": BIAS})
+    assert not {"Loop", "Tanh"} & set(toy.runs)
+    refusals = next(each.refusals for each in session.assignment() if each.op == "Loop")
+    assert [label for label, _ in refusals] == ["toy"]
+    assert repr(tanh) in refusals[0][1]
+    with pytest.raises(UnsupportedOperatorError, match=f"'{tanh}' in its body is placed elsewhere"):
+        load(graph, backend="toy", plugins=plugins_with(toy), placement={tanh: "host", "loop": "toy"})
+
+
+def test_precision_inside_a_body_that_runs_as_a_whole_is_noted() -> None:
+    graph, toy = graph_of(power), Toy("Loop", "MatMul", "Tanh")
+    tanh = next(n.name for scope in graph.walk() for n in scope.nodes if n.op == "Tanh")
+    session = load(graph, backend="toy", plugins=plugins_with(toy), precision={tanh: "float16"})
+    assert any("body of 'loop' runs as a whole" in line for line in session.shortfalls)
+    whole = load(graph, backend="toy", plugins=plugins_with(toy), precision={"loop": "float16", tanh: "float16"})
+    assert not any("runs as a whole" in line for line in whole.shortfalls)
+
+
 def test_bodies_fall_back_if_compiling_fails_on_an_automatic_device() -> None:
     graph, toy = graph_of(power), Toy("Tanh")
     inputs = {"x": rows(2), "n": trips(2), "bias": BIAS}

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lite_core.ir import Dim, SymbolicDim, broadcast, evaluate_shape, fresh_dim, maximum, quotient
+from lite_core.ir import Dim, SymbolicDim, evaluate_shape, fresh_dim
+from lite_core.ir.dims import broadcast, maximum, quotient
 
 h, w, n = (SymbolicDim.named(name) for name in "hwn")
 

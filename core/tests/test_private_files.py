@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lite_core.storage import open_private, read_private, unsafe_reason, write_private
+from lite_core.private_files import open_private, read_private, unsafe_reason, write_private
 
 if not hasattr(os, "geteuid"):
     pytest.skip("this system has no user ids", allow_module_level=True)
@@ -291,7 +291,7 @@ def test_new_files_and_folders_are_private_whatever_the_umask(own: Path, umask: 
     script = """
 import os, sys
 from pathlib import Path
-from lite_core.storage import open_private, write_private
+from lite_core.private_files import open_private, write_private
 os.umask(int(sys.argv[2]))
 write_private(Path(sys.argv[1], "a/b/entry"), b"content")
 os.close(open_private(Path(sys.argv[1], "c/d/lock"), os.O_RDWR | os.O_CREAT))

@@ -430,6 +430,27 @@ FAULTS = (
         "plugins/lite_paddle/tests/test_lowering_pooling.py",
     ),
     Fault(
+        "Paddle: an average over uneven padding counts all of it",
+        _PADDLE + "lowering/operators/pooling.py",
+        "if not geometry.ceil_mode and all(e <= b for b, e in geometry.pads):",
+        "if not geometry.ceil_mode:",
+        "plugins/lite_paddle/tests/test_lowering_pooling.py",
+    ),
+    Fault(
+        "Paddle: the sum of int32 stays int32",
+        _PADDLE + "lowering/operators/reduction.py",
+        "widens = sums_widely and op.type",
+        "widens = not sums_widely and op.type",
+        "plugins/lite_paddle/tests/test_scan.py",
+    ),
+    Fault(
+        "Paddle: rounding away from zero reaches the lowest number",
+        _PADDLE + "lowering/operators/quantization.py",
+        "for b in (-n - (round_type == 0), n)]",
+        "for b in (-n - 1, n)]",
+        "plugins/lite_paddle/tests/test_scan.py",
+    ),
+    Fault(
         "Paddle: inputs are in the order of the file, not of their columns",
         _PADDLE + "reader/legacy.py",
         "for _, name, value in sorted(blocks.feeds, key=lambda feed: feed[0])]",
@@ -600,8 +621,8 @@ FAULTS = (
     Fault(
         "recurrent: the length of a sequence leads out of its tensors",
         _CPU + "kernels/recurrent.py",
-        'length = k.maximum(k.minimum(length, p["steps"]), 0)',
-        "length = k.maximum(length, 0)",
+        "return k.maximum(k.minimum(length, steps), 0)",
+        "return k.maximum(length, 0)",
         _CPU_TESTS + "test_recurrent.py::test_lengths_out_of_range_are_errors",
     ),
     Fault(

@@ -25,19 +25,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lite_core.private_files import make_private_folder, open_private, read_private, unsafe_reason, write_private
+from lite_core.private_files import read_private
 
-__all__ = [
-    "cache_folder",
-    "cache_limit",
-    "configuration",
-    "configuration_folder",
-    "make_private_folder",
-    "open_private",
-    "read_private",
-    "unsafe_reason",
-    "write_private",
-]
+__all__ = ["cache_folder", "cache_limit", "configuration", "configuration_folder"]
 
 logger = logging.getLogger("lite.storage")
 

@@ -14,9 +14,9 @@ import pytest
 
 from lite_compiler.tracing.numbers import (
     Tracer,
+    at_most,
     call,
     computed,
-    computed_by,
     decided,
     is_traced,
     largest,
@@ -142,11 +142,6 @@ def shape_of(rows: int) -> Shape:
     return Shape(rows, 3 if rows < 10 else 4)
 
 
-@computed_by(lambda n: n // 10 * 10)
-def exactly(n: int) -> int:
-    return n
-
-
 def test_a_computed_function_may_decide_otherwise() -> None:
     recipe = recorded(lambda n: [*halves(Shape(n, 3)), largest(n, 4), smallest(n, 4)], 4)
     assert [results(recipe, n) for n in (4, 6)] == [[4, 8, 4, 4], [3, 7, 6, 4]]
@@ -163,9 +158,10 @@ def test_objects_can_be_recorded() -> None:
     assert results(recipe, 20) == [80, 80, 4]
 
 
-def test_a_faster_function_stands_in_for_traced_numbers_only() -> None:
-    assert exactly(23) == 23
-    assert results(recorded(exactly, 17), 23) == [20]
+def test_a_choice_between_numbers_is_recorded_and_not_decided() -> None:
+    recipe = recorded(lambda n: [at_most(n, 5, n * 2, 7), at_most(5, n, 1, 0)], 4)
+    assert [results(recipe, n) for n in (5, 6)] == [[10, 1], [7, 1]]
+    assert at_most(3, 4, "low", "high") == "low"
 
 
 def test_arrays_are_recorded_with_their_sizes_and_elements() -> None:

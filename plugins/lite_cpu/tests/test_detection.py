@@ -87,6 +87,36 @@ def test_proposals_are_those_of_the_reference(machine: Machine, limits: tuple[in
 
 
 @MACHINES
+@pytest.mark.parametrize("numbers", [4, 8])
+def test_joined_neighbours_are_those_of_the_reference(machine: Machine, numbers: int) -> None:
+    random = np.random.default_rng(numbers)
+    low = np.arange(60)[:, None] * 3 + random.uniform(0, 5, (2, 60, 2))
+    corners = np.concatenate([low, low + random.uniform(4, 20, (2, 60, 2))], axis=-1)
+    boxes = corners if numbers == 4 else corners[..., [0, 1, 2, 1, 2, 3, 0, 3]] + random.uniform(-2, 2, (2, 60, 8))
+    arrays = [boxes.astype(np.float32), (random.integers(1, 64, (2, 2, 60)) / 64).astype(np.float32)]
+    cut = {"score_threshold": 0.2, "nms_top_k": 30, "keep_top_k": 25, "nms_threshold": 0.4}
+    assert_equal(machine, node("LocalityAwareNms", arrays, cut, 2), arrays)
+
+
+@MACHINES
+def test_regions_at_the_limits_of_levels_are_those_of_the_reference(machine: Machine) -> None:
+    sizes = np.nextafter(np.exp2(np.linspace(0, 9, 37)).repeat(2).astype(np.float32), np.float32([0, 999] * 37))
+    for dtype in (np.float32, np.float64):
+        arrays = [np.stack([0 * sizes, 0 * sizes, sizes, sizes], axis=1).astype(dtype), np.array([30, 44], np.int32)]
+        arrays[0][5] = np.nan
+        levels = {"min_level": 2, "max_level": 6, "refer_level": 4, "refer_scale": 56, "pixel_offset": 0}
+        assert_equal(machine, node("DistributeFpnProposals", arrays, levels, 11), arrays)
+
+
+@MACHINES
+def test_counts_of_levels_are_checked(machine: Machine) -> None:
+    arrays = [np.ones((3, 4), np.float32), np.ones((3, 1), np.float32), np.array([1, 1], np.int32)]
+    graph = node("CollectFpnProposals", arrays, {"post_nms_top_n": 5}, 2)
+    with pytest.raises(ExecutionError, match="rois_num of level 0 counts 2 regions, there are 3"):
+        run_on(machine, graph, named(arrays))
+
+
+@MACHINES
 @pytest.mark.parametrize("counts", [[3, 4], [9, 3], [-2, 12]])
 def test_counts_of_other_boxes_are_an_error(machine: Machine, counts: list[int]) -> None:
     arrays = [np.ones((10, 2, 4), np.float32), np.ones((10, 2), np.float32), np.array(counts, np.int32)]

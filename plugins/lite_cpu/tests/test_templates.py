@@ -20,6 +20,7 @@ from lite_cpu.lowering.compile import compile_graph, lower_graph
 from lite_cpu.lowering.partition_analysis import PartitionAnalysis
 from lite_cpu.lowering.weights import WeightCache
 from lite_cpu.machine_code.library import KernelLibrary
+from lite_cpu.templates import program_template
 from lite_cpu.templates.partition_sizes import PartitionSizes, graph_of_shapes
 from lite_cpu.tensors import ABSOLUTE
 
@@ -147,7 +148,11 @@ def test_every_size_gives_what_a_new_session_gives(machine: Any, make: Callable[
 
 
 @graphs
-def test_a_template_gives_the_tables_that_compiling_gives(make: Callable[[], Graph]) -> None:
+@pytest.mark.parametrize("uses_in_python", [0, 100], ids=["native", "python"])
+def test_a_template_gives_the_tables_that_compiling_gives(
+    make: Callable[[], Graph], uses_in_python: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_template, "_USES_IN_PYTHON", uses_in_python)
     graph = make()
     graph = session_of(graph).graph.copy()
     first = of_width(graph, 1, 64)

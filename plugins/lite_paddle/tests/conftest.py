@@ -26,3 +26,12 @@ def paddle_models(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         return directories[kind]
 
     return directory
+
+
+@pytest.fixture(scope="session")
+def paddle_lite_python() -> Path:
+    """Return the interpreter of the environment with Paddle-Lite's wheel, which ``make paddle-lite`` makes."""
+    python = Path(__file__).parents[3] / ".venv-bench-paddle-lite/bin/python"
+    if not python.exists():
+        pytest.skip("the environment with Paddle-Lite is missing: `make paddle-lite`, which needs Python 3.10")
+    return python

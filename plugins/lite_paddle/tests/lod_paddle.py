@@ -37,17 +37,10 @@ def export(case: dict[str, Any], folder: Path) -> None:
         for name, array in case["parameters"].items():
             block.create_parameter(name=name, shape=list(array.shape), dtype=str(array.dtype))
             scope.var(name).get_tensor().set(array, paddle.CPUPlace())
-        for type_, inputs, outputs, attrs in case["ops"]:
-            for names in outputs.values():
-                for name in names:
-                    if not block.has_var(name):
-                        block.create_var(name=name, dtype=case["types"].get(name, "float32"))
-            block.append_op(
-                type=type_,
-                inputs={slot: [block.var(n) for n in names] for slot, names in inputs.items()},
-                outputs={slot: [block.var(n) for n in names] for slot, names in outputs.items()},
-                attrs=attrs,
-            )
+        for array in case["arrays"]:
+            kind = paddle.base.core.VarDesc.VarType.DENSE_TENSOR_ARRAY
+            block.create_var(name=array, dtype=case["types"].get(array, "float32"), type=kind)
+        _append(program, case["ops"], case["types"])
         prefix = str(folder / case["name"])
         feeds = [block.var(n) for n in case["feeds"]]
         fetches = [block.var(n) for n in case["fetches"]]
@@ -57,6 +50,37 @@ def export(case: dict[str, Any], folder: Path) -> None:
     if case["parameters"]:
         results = _predict(paddle, prefix, case)
     (folder / f"{case['name']}.results").write_bytes(pickle.dumps(results))
+
+
+def _create(block: Any, slot: str, name: str, types: dict[str, str]) -> None:
+    import paddle
+
+    kinds = paddle.base.core.VarDesc.VarType
+    if slot == "StepScopes":
+        block.create_var(name=name, type=kinds.STEP_SCOPES)
+    else:
+        block.create_var(name=name, dtype=types.get(name, "float32"))
+
+
+def _append(program: Any, ops: list[Any], types: dict[str, str]) -> None:
+    """Append operators to the current block of a program; ``while`` has those of its body in the attribute ``body``."""
+    block = program.current_block()
+    for type_, inputs, outputs, attrs in ops:
+        attrs = dict(attrs)
+        if "body" in attrs:
+            attrs["sub_block"] = program._create_block()
+            _append(program, attrs.pop("body"), types)
+            program._rollback()
+        for slot, names in outputs.items():
+            for name in names:
+                if block._find_var_recursive(name) is None:
+                    _create(block, slot, name, types)
+        block.append_op(
+            type=type_,
+            inputs={slot: [block._var_recursive(n) for n in names] for slot, names in inputs.items()},
+            outputs={slot: [block._var_recursive(n) for n in names] for slot, names in outputs.items()},
+            attrs=attrs,
+        )
 
 
 def _execute(paddle: Any, executor: Any, program: Any, case: dict[str, Any]) -> list[tuple[Any, Any]]:

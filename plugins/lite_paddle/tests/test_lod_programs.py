@@ -1,28 +1,13 @@
-"""Programs of Paddle 1.x on several sequences (LoD), against Paddle's predictor.
-
-Paddle builds each program from the descriptions of its operators, in a process of its own (``lod_paddle.py``).
-"""
+"""Programs of Paddle 1.x on several sequences (LoD), against Paddle's predictor."""
 
 from __future__ import annotations
 
-import os
-import pickle
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from paddle_cases import paddle_is_installed
-
-from lite_core import load
-
-Array = np.ndarray[Any, Any]
-#: An operator: its type, input slots, output slots and attributes.
-Operator = tuple[str, dict[str, list[str]], dict[str, list[str]], dict[str, Any]]
+from lod_cases import Array, Operator, Program, check, export
 
 RNG = np.random.default_rng(5)
 OFFSETS = [0, 7, 8, 8, 19]
@@ -30,24 +15,6 @@ OFFSETS = [0, 7, 8, 8, 19]
 
 def floats(*shape: int) -> Array:
     return RNG.standard_normal(shape).astype(np.float32)
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program, its inputs, each with the offsets of its levels of sequences, and its parameters.
-
-    Attributes:
-        types: element types of variables that are not float32.
-        open: the first size of inputs without sequences is open, too.
-    """
-
-    name: str
-    feeds: Mapping[str, tuple[Array, Sequence[Sequence[int]]]]
-    parameters: Mapping[str, Array]
-    ops: Sequence[Operator]
-    fetches: Sequence[str]
-    types: Mapping[str, str] = field(default_factory=dict)
-    open: bool = False
 
 
 def fc(x: str, weight: str, bias: str, out: str) -> list[Operator]:
@@ -180,44 +147,50 @@ def decoders() -> Program:
     return Program("decoders", feeds, parameters, ops, ["s0", "p0", "s1", "p1", "p2", "beams"], types, open=True)
 
 
-PROGRAMS = [tagger(), classifier(), attention(), line_reader(), batch_of_states(), decoders()]
+def further_level() -> Program:
+    """Offsets that become a further level: each row a sequence, in an attribute and in a tensor."""
+    target = {"target_lod": list(range(6)), "append": True}
+    ops: list[Operator] = [
+        ("lod_reset", {"X": ["x"]}, {"Out": ["y"]}, target),
+        ("lod_reset", {"X": ["x"], "Y": ["offsets"]}, {"Out": ["z"]}, {"append": True}),
+        ("sequence_pool", {"X": ["y"]}, {"Out": ["p"], "MaxIndex": ["p.index"]}, {"pooltype": "SUM"}),
+    ]
+    feeds = {"x": (floats(5, 2), [[0, 2, 5]]), "offsets": (np.arange(6, dtype=np.int32), [])}
+    return Program("further_level", feeds, {}, ops, ["y", "z", "p"], {"p.index": "int32"})
+
+
+def packed_table() -> Program:
+    """A table of words with 8 bits for each number: rows of their least and greatest number, and the bytes."""
+    bounds = np.sort(floats(20, 2), axis=1)
+    table = np.concatenate([bounds, RNG.integers(0, 256, (20, 24)).astype(np.uint8).view(np.float32)], axis=1)
+    inputs = {"W": ["table"], "Ids": ["words"]}
+    ops: list[Operator] = [
+        ("lookup_table_dequant", inputs, {"Out": ["e"]}, {"padding_idx": -1}),
+        ("lookup_table_dequant", inputs, {"Out": ["padded"]}, {"padding_idx": 3}),
+    ]
+    words = np.concatenate([np.array([[3]]), RNG.integers(0, 20, (18, 1))])
+    return Program("packed_table", {"words": (words, [OFFSETS])}, {"table": table}, ops, ["e", "padded"])
+
+
+PROGRAMS = [
+    further_level(),
+    packed_table(),
+    tagger(),
+    classifier(),
+    attention(),
+    line_reader(),
+    batch_of_states(),
+    decoders(),
+]
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with every program and what Paddle makes of its inputs."""
-    if not paddle_is_installed():
-        pytest.skip("PaddlePaddle is not installed; it exports the models and computes what is expected")
-    folder = tmp_path_factory.mktemp("lod")
-    cases = folder / "cases.pkl"
-    cases.write_bytes(pickle.dumps([asdict(program) for program in PROGRAMS]))
-    command = [sys.executable, str(Path(__file__).with_name("lod_paddle.py")), str(cases), str(folder)]
-    environment = {**os.environ, "FLAGS_enable_pir_api": "0", "GLOG_minloglevel": "2"}
-    subprocess.run(command, env=environment, capture_output=True, timeout=600, check=True)
-    return folder
+    return export(PROGRAMS, tmp_path_factory.mktemp("lod"))
 
 
 @pytest.mark.full("models")
 @pytest.mark.parametrize("backend", ["host", "x86"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_program_computes_what_paddle_computes(program: Program, backend: str, exported: Path) -> None:
-    error = exported / f"{program.name}.error"
-    assert not error.exists(), error.read_text()
-    several = any(levels for _, levels in program.feeds.values())
-    model = exported / f"{program.name}.pdmodel"
-    session = load(model, backend, reader_options={"lod": True} if several else None)
-    feeds = {}
-    for name, (array, levels) in program.feeds.items():
-        feeds[name] = array
-        for number, offsets in enumerate(levels):
-            feeds[f"{name}.lod" if len(levels) == 1 else f"{name}.lod{number}"] = np.array(offsets)
-    found = list(session.run(feeds).items())
-    expected = pickle.loads((exported / f"{program.name}.results").read_bytes())
-    for (name, array), (wanted, _) in zip(found, expected):
-        assert array.dtype == wanted.dtype, name
-        np.testing.assert_allclose(array, wanted, rtol=1e-4, atol=1e-5, err_msg=name)
-    offsets_found = {name: array.tolist() for name, array in found[len(expected) :]}
-    for (name, _), (_, levels) in zip(found, expected):
-        # Sequences of equal length, such as the columns of images, have no offsets.
-        if len(levels) == 1 and len(set(np.diff(levels[0]).tolist())) > 1:
-            assert offsets_found[f"{name}.lod"] == levels[0], name
+    check(program, exported, backend)

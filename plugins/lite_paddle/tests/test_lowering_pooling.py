@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import graph_of, run
+from hand_made import graph_of, run, run_single
 from paddle_cases import Case, check, parametrize_cases
+
+from lite_core.errors import UnsupportedOperatorError
 
 RNG = np.random.default_rng(0)
 
@@ -117,6 +119,17 @@ def test_windows_wholly_in_the_padding() -> None:
     (mean,) = run("pool2d", {"X": x}, {**attrs, "pooling_type": "avg"})
     assert np.isnan(mean[0, 0, 2, 2])
     np.testing.assert_allclose(mean[0, 0, 1, 1], x[0, 0, 2:, 2:].mean(), rtol=1e-5)
+
+
+def test_averages_count_as_much_padding_behind_as_before() -> None:
+    """SAME adds nothing before this row and one element behind it, which does not count even if padding does."""
+    row = np.array([1.0, 2.0, 3.0], np.float32).reshape(1, 1, 1, 3)
+    attrs = {"pooling_type": "avg", "ksize": [1, 2], "padding_algorithm": "SAME", "exclusive": False}
+    np.testing.assert_allclose(run_single("pool2d", {"X": row}, attrs).reshape(-1), [1.5, 2.5, 3.0])
+    explicit = {**attrs, "padding_algorithm": "EXPLICIT", "paddings": [0, 0, 1, 2]}
+    np.testing.assert_allclose(run_single("pool2d", {"X": row}, explicit).reshape(-1), [0.5, 1.5, 2.5, 1.5, 0.0])
+    with pytest.raises(UnsupportedOperatorError, match="SAME padding"):
+        graph_of("pool2d", {"X": row}, {**attrs, "strides": [1, 2]}, shapes={"X": [1, 1, 1, -1]})
 
 
 def test_valid_still_rounds_up() -> None:

@@ -37,7 +37,8 @@ def test_quantize_linear(known: bool, bits: int, round_type: int) -> None:
         inputs = {"X": X, "Scale": scale, "ZeroPoint": ZERO}
         attrs = {"quant_axis": axis, "bit_length": bits, "round_type": round_type}
         (y,) = run("quantize_linear", inputs, attrs, outputs=["Y"], parameters=["Scale"] if known else [])
-        expected = np.clip(rounded(X * n / broadcast_scale), -n - 1, n)
+        # Measured with Paddle 2.6 and 3.3: only rounding to even reaches the lowest number.
+        expected = np.clip(rounded(X * n / broadcast_scale), -n - (round_type == 0), n)
         assert y.dtype == np.float32
         # Numbers half way between two integers may round to either: the scale is divided by 127 first.
         assert np.abs(y - expected).max() <= 1

@@ -108,7 +108,8 @@ def test_default_axis_is_the_first() -> None:
 
 
 def test_old_sums_of_int32_stay_int32() -> None:
-    assert run_single("reduce_sum", {"X": INTEGERS}, {"dim": [1]}).dtype == np.int32
+    assert run_single("reduce_sum", {"X": INTEGERS}, {"dim": [1]}, version=2_002_000).dtype == np.int32
+    assert run_single("reduce_sum", {"X": INTEGERS}, {"dim": [1]}, version=2_003_000).dtype == np.int64
 
 
 def test_arg_max_of_paddle_1_returns_int64() -> None:

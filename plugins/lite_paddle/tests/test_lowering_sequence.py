@@ -10,7 +10,7 @@ import pytest
 from hand_made import program_of, run, run_single
 
 from lite_core.errors import LiteError, ModelFormatError
-from lite_paddle.lowering import lower, supported_ops
+from lite_paddle.lowering import lower
 
 RNG = np.random.default_rng(6)
 X = RNG.standard_normal((5, 3)).astype(np.float32)
@@ -216,7 +216,3 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int], message: str) -
 def test_offsets_of_a_model_without_sequences_are_refused() -> None:
     with pytest.raises(ModelFormatError, match="no input with sequences"):
         lower(program_of("relu", {"X": X})[0], lod=True)
-
-
-def test_beam_search_is_not_supported() -> None:
-    assert not {"beam_search", "beam_search_decode"} & set(supported_ops())

@@ -72,7 +72,9 @@ def test_rows_are_divided_and_joined_by_a_mask() -> None:
 def test_unique_elements_with_counts() -> None:
     """The operator is in files of Paddle 1.x only: elements in the order in which they first stand."""
     x = np.array([2, 3, 3, 1, 5, 3])
-    found, index, count = run("unique_with_counts", {"X": x}, {"dtype": 2}, outputs=["Out", "Index", "Count"])
+    attrs = {"dtype": "int32"}
+    found, index, count = run("unique_with_counts", {"X": x}, attrs, outputs=["Out", "Index", "Count"])
+    assert index.dtype == count.dtype == np.int32
     np.testing.assert_array_equal(found, [2, 3, 1, 5])
     np.testing.assert_array_equal(index, [0, 1, 1, 2, 3, 1])
     np.testing.assert_array_equal(count, [1, 3, 1, 1])

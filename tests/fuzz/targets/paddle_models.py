@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
 from google.protobuf.message import DecodeError
 
 from fuzz.bundles import pack, unpack, write_files
@@ -15,10 +16,11 @@ from fuzz.mutation.messages import smaller_messages
 from fuzz.targets import FuzzTarget
 from lite_core.errors import LiteError
 from lite_core.session import make_ready
+from lite_paddle.paddle_lite.container import decode, encode
 from lite_paddle.plugin import PaddleFormat
 from lite_paddle.reader.program_proto import message_class
 
-__all__ = ["LegacyModel", "PirModel", "mutated_parameters"]
+__all__ = ["LegacyModel", "PaddleLiteModel", "PirModel", "mutated_parameters"]
 
 ROOT = Path(__file__).resolve().parents[3]
 _FIXTURES = ROOT / "plugins/lite_paddle/tests/fixtures"
@@ -115,6 +117,34 @@ class PirModel(_PaddleModel):
 
     program = "model.json"
     change_program = staticmethod(mutated_json)
+
+
+class PaddleLiteModel(FuzzTarget):
+    """A file of Paddle-Lite, with topology and parameters."""
+
+    allowed = (LiteError,)
+
+    def __init__(self) -> None:
+        self._format = PaddleFormat()
+
+    def seeds(self) -> Iterable[bytes]:
+        """Return files that Paddle-Lite's converter wrote, and what Lite writes for the same programs."""
+        with np.load(_FIXTURES / "paddle_lite.npz") as archive:
+            for array in (archive[name] for name in archive.files):
+                if array.dtype == np.uint8 and array.size <= _MOST_BYTES:
+                    yield array.tobytes()
+                    yield encode(decode(array.tobytes()))
+
+    def run(self, data: bytes, folder: Path) -> None:
+        """Read the model and make its graph ready, as a session does."""
+        path = folder / "model.nb"
+        path.write_bytes(data)
+        self._format.sniff(path)
+        make_ready(self._format.read(path), copy=False)
+
+    def mutate(self, data: bytes, chance: random.Random) -> bytes:
+        """Change some bytes."""
+        return mutated_bytes(data, chance)
 
 
 def mutated_parameters(content: bytes, chance: random.Random) -> bytes:

@@ -19,7 +19,8 @@ from typing import IO, Any
 from lite_conformance.reports.record import Record
 from lite_conformance.run.identity import differences
 from lite_core.errors import InputError
-from lite_core.storage import cache_folder, make_private_folder, open_private
+from lite_core.private_files import make_private_folder, open_private
+from lite_core.storage import cache_folder
 
 __all__ = ["Journal", "backend_key"]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from lite_conformance.reports.record import Report, read_report
 from lite_conformance.run.journal import backend_key
 from lite_core.errors import InputError
-from lite_core.storage import cache_folder, read_private, write_private
+from lite_core.private_files import read_private, write_private
+from lite_core.storage import cache_folder
 
 __all__ = ["last_failed", "note_failures"]
 

@@ -87,11 +87,9 @@ class GraphDecoder:
         outputs = [None if value is None else self._define(*value) for value in data["out"]]
         if not any(outputs):
             raise ValueError(f"a node {data['op']!r} writes nothing, every node must have at least one output")
-        return Node(
-            _text(data["op"]), inputs, outputs, attributes,
-            domain=_text(data.get("domain", "")), name=_text(data.get("name", "")),
-            origin=Origin(*map(_text, data["from"])) if "from" in data else None,
-        )  # fmt: skip
+        domain, name = _text(data.get("domain", "")), _text(data.get("name", ""))
+        origin = Origin(*map(_text, data["from"])) if "from" in data else None
+        return Node(_text(data["op"]), inputs, outputs, attributes, domain=domain, name=name, origin=origin)
 
     def _attribute(self, kind: str, data: Any, nesting: int) -> Attribute:
         if kind == "ints":

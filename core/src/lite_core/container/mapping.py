@@ -20,7 +20,8 @@ from lite_core.container.layout import BLOCK, HEADER_SIZE, Header, Table, consta
 from lite_core.container.records import Section
 from lite_core.errors import ModelFormatError
 from lite_core.forking import new_lock
-from lite_core.ir import Array, DType, Nibbles, PanelLayout, TensorType, aligned_empty, product
+from lite_core.ir import Array, DType, Nibbles, PanelLayout, TensorType, aligned_empty
+from lite_core.ir.dims import product
 
 __all__ = ["MappedFile", "map_file", "stored_panels"]
 

@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lite_core.errors import InputError
-from lite_core.storage import configuration, configuration_folder, read_private
+from lite_core.private_files import read_private
+from lite_core.storage import configuration, configuration_folder
 
 __all__ = [
     "KEY_BYTES",

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lite_core.ir import DType, SymbolicDim, TensorType, dim_from_data, fresh_dim
+from lite_core.ir import DType, SymbolicDim, TensorType, fresh_dim
+from lite_core.ir.dim_data import dim_from_data
 
 __all__ = ["FRESH_MARK", "LocalNames", "decode_type"]
 

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-__all__ = ["UPGRADES", "Upgrade", "upgrade"]
+__all__ = ["UPGRADES", "upgrade"]
 
-
-def _unchanged(document: Any) -> Any:
-    return document
-
-
-class Upgrade(NamedTuple):
-    """Functions that convert the JSON documents of one format version to the next version."""
-
-    table: Callable[[Any], Any] = _unchanged
-    graph: Callable[[Any], Any] = _unchanged
-    targets: Callable[[Any], Any] = _unchanged
+#: A JSON document of a model file.
+Part = Literal["table", "graph", "targets"]
 
 
 def _table_2(table: Any) -> Any:
@@ -28,13 +19,14 @@ def _targets_2(targets: Any) -> Any:
     return [{**target, "plans": []} for target in targets]
 
 
-#: By old version: ``UPGRADES[1]`` converts version 1 to 2. An older version without an entry cannot be read.
-#: Version 1 kept code and weights in the same sections, without a seal: its plans are not used.
-UPGRADES: dict[int, Upgrade] = {1: Upgrade(table=_table_2, targets=_targets_2)}
+#: By old version: ``UPGRADES[1]`` converts version 1 to 2, each document that differs by a function. An older version
+#: without an entry cannot be read. Version 1 kept code and weights in the same sections, without a seal: its plans are
+#: not used.
+UPGRADES: dict[int, dict[Part, Callable[[Any], Any]]] = {1: {"table": _table_2, "targets": _targets_2}}
 
 
-def upgrade(part: Literal["table", "graph", "targets"], document: Any, version: int, present: int) -> Any:
+def upgrade(part: Part, document: Any, version: int, present: int) -> Any:
     """Convert a document from format ``version`` to format ``present``."""
     for step in range(version, present):
-        document = getattr(UPGRADES[step], part)(document)
+        document = UPGRADES[step].get(part, lambda same: same)(document)
     return document

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, Union
 
 import numpy as np
 
 from lite_core.ir.attributes import PlainAttribute, format_attribute, format_constant
-from lite_core.ir.pages import aligned_empty, release_pages
+from lite_core.ir.pages import aligned_empty, release_pages, spill
 from lite_core.ir.types import Array, DType, TensorType
 
 __all__ = ["Attribute", "Graph", "Node", "Origin", "Value", "format_graph"]
@@ -216,14 +217,23 @@ class Graph:
         self.constants[value] = array
         return value
 
-    def align_constants(self) -> None:
+    def align_constants(self, folder: Path | None = None, in_memory: Iterable[Array] = ()) -> None:
         """Copy constants that are not aligned or not contiguous, so that backends need not handle strides.
 
         NumPy is slow on unaligned arrays, and BLAS rejects them.
+
+        Args:
+            folder: a folder for the file that large constants move to, see :func:`lite_core.ir.spill`: most backends
+                pack weights, and read no more of them. By default, they stay in memory.
+            in_memory: arrays that stay in memory, because others keep them there.
         """
+        kept = set(map(id, in_memory))
+        moved = spill([array for array in self.every_constant() if id(array) not in kept], folder) if folder else {}
         for graph in self.walk():
             for value, array in graph.constants.items():
-                if not (array.flags.aligned and array.flags.c_contiguous):
+                if id(array) in moved:
+                    graph.constants[value] = moved[id(array)]
+                elif not (array.flags.aligned and array.flags.c_contiguous):
                     graph.constants[value] = aligned = aligned_empty(array.shape, array.dtype)
                     np.copyto(aligned, array)
                     aligned.flags.writeable = False

@@ -16,16 +16,16 @@ from typing import NamedTuple
 from lite_core.backend import Interval
 from lite_core.memory.host_memory import ALIGNMENT
 
-__all__ = ["ArenaPlan", "plan_arena"]
+__all__ = ["GOOD_ENOUGH", "GOOD_ENOUGH_LATE", "MANY_COMPARISONS", "MOST_REPAIRS", "ArenaPlan", "plan_arena"]
 
 #: A plan this close to the lower bound needs no repair: planning for new input shapes must be cheap.
-_GOOD_ENOUGH = 1.01
+GOOD_ENOUGH = 1.01
 
-#: The same after :data:`_MANY_COMPARISONS` comparisons of tensors, which take a few milliseconds.
-_GOOD_ENOUGH_LATE = 1.1
-_MANY_COMPARISONS = 20_000
+#: The same after :data:`MANY_COMPARISONS` comparisons of tensors, which take a few milliseconds.
+GOOD_ENOUGH_LATE = 1.1
+MANY_COMPARISONS = 20_000
 
-_MOST_REPAIRS = 24
+MOST_REPAIRS = 24
 
 
 class ArenaPlan(NamedTuple):
@@ -58,7 +58,7 @@ def plan_arena(intervals: Sequence[Interval], alignment: int = ALIGNMENT) -> Are
     packer = _Packer(intervals, alignment)
     order = packer.by_breadth()
     best = plan = packer.pack(order)
-    for _ in range(_MOST_REPAIRS):
+    for _ in range(MOST_REPAIRS):
         if best.size <= packer.good_enough():
             break
         topmost = next(i for i in order if plan.offsets[i] + packer.sizes[i] == plan.size)
@@ -90,7 +90,7 @@ class _Packer:
 
     def good_enough(self) -> float:
         """Return the size of a plan that needs no further repair."""
-        return self._lower_bound * (_GOOD_ENOUGH if self._comparisons < _MANY_COMPARISONS else _GOOD_ENOUGH_LATE)
+        return self._lower_bound * (GOOD_ENOUGH if self._comparisons < MANY_COMPARISONS else GOOD_ENOUGH_LATE)
 
     def by_breadth(self) -> list[int]:
         """Return the indices of the intervals, largest breadth first, then largest size, then earliest."""

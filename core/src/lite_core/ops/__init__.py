@@ -55,6 +55,7 @@ _FAMILIES = (
     "comparison",
     "control",
     "detection",
+    "lite_beams",
     "lite_boxes",
     "lite_detection",
     "lite_forest",

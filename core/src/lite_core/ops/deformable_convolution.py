@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lite_core.ir import Dim, Shape, fresh_dim
-from lite_core.ir import product as product_of
+from lite_core.ir.dims import product as product_of
 from lite_core.ops.convolution import (
     check_channels,
     convolution_kernel,

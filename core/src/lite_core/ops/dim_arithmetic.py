@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Dim, DType, maximum, never_negative
+from lite_core.ir import Dim, DType
+from lite_core.ir.dims import maximum, never_negative
 from lite_core.ops.inference import Inference
 
 Array = np.ndarray[Any, Any]

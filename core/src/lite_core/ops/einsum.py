@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Dim, Shape, broadcast, fresh_dim
+from lite_core.ir import Dim, Shape, fresh_dim
+from lite_core.ir.dims import broadcast
 from lite_core.ops.dtypes import NUMERIC
 from lite_core.ops.inference import Inference, fail
 from lite_core.ops.registry import op, required

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, fresh_dim, maximum
+from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, fresh_dim
+from lite_core.ir.dims import maximum
 from lite_core.ops.dtypes import ALL, NUMERIC
 from lite_core.ops.inference import Inference, fail, normalize_axis, unknown_shape
 from lite_core.ops.registry import op, optional

@@ -14,7 +14,7 @@ from lite_core.ir import Dim, Graph, Node, SymbolicDim, TensorType, Value
 from lite_core.ops.inference import Inference
 from lite_core.ops.registry import OpDef
 
-__all__ = ["GraphInference", "KnownInference", "bind_symbols", "infer_graph", "specialize"]
+__all__ = ["GraphInference", "KnownInference", "bind_symbols", "have_sizes", "infer_graph", "specialize"]
 
 Array = np.ndarray[Any, Any]
 
@@ -287,6 +287,22 @@ def bind_symbols(declared: Iterable[Value], shapes: Mapping[str, Sequence[int]])
                 raise GraphError(f"symbol {name!r} is {bindings[name]} by {sources[name]} and {size} by {here}")
             sources.setdefault(name, here)
     return bindings
+
+
+def have_sizes(declared: Iterable[Value], shapes: Iterable[Sequence[int]]) -> bool:
+    """Return True if shapes fit the declared types, and no symbol stands for two sizes.
+
+    It is False as well where an expression of symbols, or a type of unknown rank, must be looked at more closely.
+    """
+    bindings: dict[SymbolicDim, int] = {}
+    for value, shape in zip(declared, shapes):
+        own = value.type.shape
+        if own is None or len(own) != len(shape):
+            return False
+        for dim, size in zip(own, shape):
+            if (bindings.setdefault(dim, size) if isinstance(dim, SymbolicDim) else dim) != size:
+                return False
+    return all(dim.name for dim in bindings)
 
 
 def _is_number(element: object) -> bool:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lite_core.errors import GraphError
-from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, broadcast, fresh_dim
+from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, fresh_dim
+from lite_core.ir.dims import broadcast
 
 if TYPE_CHECKING:
     from lite_core.ir import Graph

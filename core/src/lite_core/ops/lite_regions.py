@@ -290,11 +290,11 @@ def distribute_fpn_proposals(
 
     ``level = floor(refer_level + log2(sqrt(area) / refer_scale))``, clamped. Outputs: restore_index
     [K, 1], the position of each region in the concatenated levels; the regions of each level; and, for
-    each level, the number of regions in each image [N].
+    each level, the number of regions in each image [N]. A region whose area is NaN is on the first level.
     """
     scale = np.sqrt(box_areas(fpn_rois, 1.0 if pixel_offset else 0.0))
     level = np.floor(np.log2(scale / refer_scale + 1e-6) + refer_level)
-    level = np.clip(level, min_level, max_level).astype(np.int64)
+    level = np.where(level > min_level, np.minimum(level, max_level), min_level)  # NaN is on the first level
     images = _image_of_each(rois_num, len(fpn_rois))
     members = [np.flatnonzero(level == number) for number in range(min_level, max_level + 1)]
     restore = np.empty(len(fpn_rois), np.int32)
@@ -314,6 +314,9 @@ def _infer_collect(inference: Inference) -> list[TensorType]:
     for number in range(2 * levels, 3 * levels):
         if inference.dtype(number) is not DType.INT32:
             raise fail(f"counts of level {number - 2 * levels} must be int32, are {inference.dtype(number)}")
+        rois, scores, counts = (inference.shape(number - n * levels) for n in (2, 1, 0))
+        check_size(scores, 0, dim_of(rois, 0, "regions"), "scores")
+        check_size(counts, 0, dim_of(inference.shape(2 * levels), 0, "images"), "counts")
     images = dim_of(inference.shape(2 * levels), 0, "images")
     return [
         TensorType(inference.dtype(0), (fresh_dim("regions"), 4)),

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType, product, quotient
+from lite_core.ir import Dim, DType, Shape, SymbolicDim, TensorType
+from lite_core.ir.dims import product, quotient
 from lite_core.ops.dtypes import FLOATS, MOVED, NARROW
 from lite_core.ops.inference import (
     Inference,

@@ -69,13 +69,12 @@ def passed_through(
     elif node.op == "Transpose":
         unchanged = same_shape and _keeps_axis_order(node, type_of(first).shape)
     elif node.op == "Pad":
-        pads = scope.integers(node.inputs[1]) if len(node.inputs) > 1 else None
-        unchanged = pads is not None and not any(pads)
+        unchanged = _holds_only(0, scope, node, 1)
     elif node.op == "Tile":
-        repeats = scope.integers(node.inputs[1])
-        unchanged = repeats is not None and all(r == 1 for r in repeats)
+        unchanged = _holds_only(1, scope, node, 1)
     elif node.op == "Slice":
-        unchanged = same_shape and _steps_are_one(scope, node)
+        # A step of -1 reverses the elements and keeps the shape.
+        unchanged = same_shape and (not any(node.inputs[4:]) or _holds_only(1, scope, node, 4))
     else:
         unchanged = node.op == "Identity"
     return first if unchanged else None
@@ -101,12 +100,10 @@ def _keeps_axis_order(node: Node, shape: Shape | None) -> bool:
     return long == sorted(long)
 
 
-def _steps_are_one(scope: Scope, node: Node) -> bool:
-    # A step of -1 reverses the elements and keeps the shape.
-    if len(node.inputs) < 5 or node.inputs[4] is None:
-        return True
-    steps = scope.integers(node.inputs[4])
-    return steps is not None and all(s == 1 for s in steps)
+def _holds_only(number: int, scope: Scope, node: Node, index: int) -> bool:
+    """Return True if an input is a constant whose elements are all a number."""
+    elements = scope.integers(node.inputs[index]) if len(node.inputs) > index else None
+    return elements is not None and {*elements} <= {number}
 
 
 def _without_neutral(scope: Scope, node: Node, output: Value, type_of: Callable[[Value], TensorType]) -> Value | None:

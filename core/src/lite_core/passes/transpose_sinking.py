@@ -12,14 +12,12 @@ from lite_core.passes.rewriting import Scope
 __all__ = ["sink_transposes", "transpose_order"]
 
 # Element-wise operators: every input is broadcast against the others, except that Clip's limits are single numbers.
-_ELEMENTWISE = frozenset({
-    *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Where", "PRelu"),
-    *("And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-    *("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "IsInf", "IsNaN", "Log", "Neg", "Reciprocal"),
-    *("Round", "Sign", "Sin", "Sqrt", "Tan", "Tanh", "Sigmoid", "Identity", "Cast"),
-    *("Celu", "Clip", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu"),
-    *("Softplus", "Softsign", "ThresholdedRelu", "lite.Swish"),
-})  # fmt: skip
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Abs", "Neg", "Reciprocal")
+_LOGIC = ("And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Where")
+_FUNCTIONS = ("Cos", "Erf", "Exp", "Log", "Sin", "Sqrt", "Tan", "Tanh", "Ceil", "Floor", "Round", "IsInf", "IsNaN")
+_RECTIFIERS = ("Celu", "Clip", "Elu", "LeakyRelu", "PRelu", "Relu", "Selu", "ThresholdedRelu", "Softplus", "Softsign")
+_GATES = ("Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "lite.Swish", "Sign", "Identity", "Cast")
+_ELEMENTWISE = frozenset((*_ARITHMETIC, *_LOGIC, *_FUNCTIONS, *_RECTIFIERS, *_GATES))
 _MOST_NODES = 32
 
 

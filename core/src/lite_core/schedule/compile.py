@@ -34,8 +34,7 @@ class CompileError(ExecutionError):
     """A backend failed to compile the partition ``placed``; ``reason`` is its error."""
 
     def __init__(self, placed: PlacedPartition, reason: str) -> None:
-        self.placed = placed
-        self.reason = reason
+        self.placed, self.reason = placed, reason
         super().__init__(
             f"backend {placed.candidate.device.label!r} failed to compile partition {placed.partition.name!r} "
             f"({len(placed.partition.graph.nodes)} nodes): {reason}"

@@ -110,8 +110,7 @@ class _Body:
             nodes=body.nodes,
             constants={**body.constants, **{value: constants[value] for value in captured if value in constants}},
         )
-        self._prefix = prefix
-        self._plan_body = plan_body
+        self._prefix, self._plan_body = prefix, plan_body
         self._plans: PlanCache[BodyPlan] = PlanCache(_MOST_PLANS)
 
     def run(self, arrays: Sequence[Array], scope: Mapping[Value, Array], run_plan: RunPlan) -> list[Array]:

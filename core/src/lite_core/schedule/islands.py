@@ -137,8 +137,7 @@ class _TrialPlacement:
     def __init__(self, graph: Graph, placement: Placement, costs: Costs) -> None:
         self.choice = list(placement.choice)
         self._nodes = graph.nodes
-        self._placement = placement
-        self._costs = costs
+        self._placement, self._costs = placement, costs
         links = {device: costs.link(placement.candidates[device]) for device in sorted(set(placement.choice))}
         self._spaces = {device: link.space for device, link in links.items()}
         self._links = {link.space: link for link in links.values()}

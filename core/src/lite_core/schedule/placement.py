@@ -131,16 +131,15 @@ def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str
     choice: list[int] = []
     assignments: list[NodeAssignment] = []
     unsupported: dict[tuple[str, str], list[str]] = {}
-    pinned_nodes: set[int] = set()
-    for position, node in enumerate(graph.nodes):
-        pinned = next((label for p, label in pins.items() if fnmatch.fnmatchcase(node.name, p)), None)
-        if pinned is not None:
-            pinned_nodes.add(position)
+    for node in graph.nodes:
+        pinned = _pin(node, pins)
+        inner = [n for body in node.subgraphs for scope in body.walk() for n in scope.nodes]
         refusals: list[tuple[str, str]] = []
         for index, (candidate, label) in enumerate(zip(candidates, labels)):
             if pinned is not None and label != pinned:
                 continue
-            answer = ask(candidate, node)
+            apart = next((n.name for n in inner if label != "host" and _pin(n, pins) not in (None, label)), None)
+            answer = ask(candidate, node) if apart is None else No(f"{apart!r} in its body is placed elsewhere")
             if isinstance(answer, Yes):
                 choice.append(index)
                 own = node.name, node.qualified_op, str(node.origin or "")
@@ -155,7 +154,12 @@ def place_nodes(graph: Graph, candidates: Sequence[Candidate], pins: Mapping[str
         problems = [OperatorProblem(op, why, tuple(nodes), cure) for (op, why), nodes in unsupported.items()]
         raise UnsupportedOperatorError(f"graph {graph.name!r} on {', '.join(labels)}", problems)
     bodies = place_bodies(graph, assignments, candidates, pins)
-    return Placement(tuple(candidates), tuple(choice), tuple(assignments), frozenset(pinned_nodes), bodies)
+    pinned_nodes = frozenset(i for i, node in enumerate(graph.nodes) if _pin(node, pins) is not None)
+    return Placement(tuple(candidates), tuple(choice), tuple(assignments), pinned_nodes, bodies)
+
+
+def _pin(node: Node, pins: Mapping[str, str]) -> str | None:
+    return next((label for pattern, label in pins.items() if fnmatch.fnmatchcase(node.name, pattern)), None)
 
 
 def place_bodies(

@@ -17,6 +17,7 @@ from lite_core.ir import Array, Graph, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.arena import plan_arena
 from lite_core.memory.scratch import ScratchPool
+from lite_core.memory.sharing import can_share
 from lite_core.observing import IdleObserver, Observer
 from lite_core.resizing import PlansOtherSizes
 from lite_core.schedule.compile import CompiledPartition, compile_partition
@@ -261,7 +262,7 @@ def _last_reads(steps: Sequence[Step]) -> dict[Value, int]:
     """Return for each value the number of the last step that reads it, or a copy that may share its storage."""
     last = {value: number for number, step in enumerate(steps) for value in step.reads}
     for step in steps:
-        if isinstance(step, CopyStep) and step.may_share:
+        if isinstance(step, CopyStep) and can_share(step.memory):
             source, result = step.reads[0], step.writes[0]
             last[source] = max(last[source], last.get(result, 0))
     return last

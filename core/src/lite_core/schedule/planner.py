@@ -48,14 +48,10 @@ class Planner:
         log: list[str],
         precision: Precision | None = None,
     ) -> None:
-        self._selection = selection
-        self._pins = pins
-        self.options = options
+        self._selection, self._pins, self.options = selection, pins, options
         self.precision = precision or Precision(options.precision)
-        self.pool = pool
-        self._log = log
-        self._costs = Costs()
-        self._identities = PartitionIdentities()
+        self.pool, self._log = pool, log
+        self._costs, self._identities = Costs(), PartitionIdentities()
 
     def plan(
         self, graph: Graph, placement: Placement, prefix: str = "", identities: PartitionIdentities | None = None

@@ -22,7 +22,8 @@ from typing import IO, Any
 
 from lite_core.backend import Backend, Device, Unavailable
 from lite_core.plugins.contracts import fault_text
-from lite_core.storage import cache_folder, open_private
+from lite_core.private_files import open_private
+from lite_core.storage import cache_folder
 
 if sys.platform != "win32":
     import fcntl

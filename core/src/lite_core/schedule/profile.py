@@ -73,16 +73,13 @@ class RunProfile:
     """
 
     def __init__(self) -> None:
-        self.partitions: list[PartitionTime] = []
-        self.copies: list[CopyTime] = []
-        self.kernels: list[KernelRecord] = []
-        self.seconds = 0.0
+        self.clear()
 
     def clear(self) -> None:
         """Remove the times of an earlier run."""
-        self.partitions.clear()
-        self.copies.clear()
-        self.kernels.clear()
+        self.partitions: list[PartitionTime] = []
+        self.copies: list[CopyTime] = []
+        self.kernels: list[KernelRecord] = []
         self.seconds = 0.0
 
     def add(

@@ -253,11 +253,6 @@ class CopyStep(Step):
         super().__init__([source], [result], memory)
         self._origin = origin
 
-    @property
-    def may_share(self) -> bool:
-        """True if the result may share the storage of the source."""
-        return can_share(self.memory)
-
     def has_own_storage(self, value: Value) -> bool:
         return self.memory.space == HostMemory.space
 

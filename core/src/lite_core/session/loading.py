@@ -75,8 +75,7 @@ def load(
         BackendUnavailableError: a backend requested by name cannot be used.
     """
     with collector_paused():
-        return Session(
-            open_model(model, plugins=plugins, reader_options=reader_options), backend=backend, threads=threads,
-            precision=precision, exact=exact, tune=tune, fallback=fallback, placement=placement, optimize=optimize,
-            plans=plans, saved=saved, plugins=plugins, backend_options=backend_options, taps=taps,
-        )  # fmt: skip
+        opened = open_model(model, plugins=plugins, reader_options=reader_options)
+        devices = backend, fallback, placement, backend_options, plugins
+        computing = threads, precision, exact, tune, optimize
+        return Session(opened, *devices, *computing, plans, saved, taps)

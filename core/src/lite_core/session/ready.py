@@ -8,6 +8,7 @@ from lite_core.errors import GraphError, PassError
 from lite_core.ir import Graph
 from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.plugins.contracts import fault_text
+from lite_core.storage import cache_folder
 
 __all__ = ["ReadyGraph", "make_ready"]
 
@@ -43,6 +44,7 @@ def make_ready(
     from lite_core.ops.infer import KnownInference, infer_graph
 
     ops.verify(graph)
+    callers = list(graph.every_constant()) if copy else []
     if copy:
         graph = graph.copy()
     known = KnownInference.taken_from(graph)
@@ -53,7 +55,8 @@ def make_ready(
         graph, records = passes.optimize(graph, extra=extra, known=known, copy=False)
         changed_by = tuple(dict.fromkeys(record.name for record in records if record.changed))
     infer_graph(graph, known=known)
-    graph.align_constants()  # after the passes: by then most weights are new, aligned arrays
+    # After the passes: by then most weights are new arrays. An optimized graph has the arrays of its file.
+    graph.align_constants(cache_folder("weights") if run_passes else None, callers)
     return ReadyGraph(graph, changed_by)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import operator
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +20,7 @@ from lite_core.errors import GraphError, InputError, OperatorProblem, Unsupporte
 from lite_core.ir import Array, Graph, TensorType
 from lite_core.memory import ScratchPool
 from lite_core.observing import Observer
+from lite_core.ops.infer import have_sizes, infer_graph
 from lite_core.plugins import PluginManager, backend_sources, default_plugins
 from lite_core.plugins.installed import tool
 from lite_core.processors import useful_threads
@@ -57,27 +57,26 @@ class Session:
 
     Args:
         model: the opened model; the session takes ownership of its graph unless the graph belongs to the caller.
-        backend, threads, precision, exact, tune, fallback, placement, optimize, plans, plugins, backend_options, taps:
-            see :func:`lite_core.load`.
+        backend, fallback, placement, backend_options, plugins, threads, precision, exact, tune, optimize, plans, saved,
+            taps: see :func:`lite_core.load`.
     """
 
     def __init__(
         self,
         model: OpenedModel,
-        *,
-        backend: str | Sequence[str] = "auto",
-        threads: int | None = None,
-        precision: str | Mapping[str, str] | None = None,
-        exact: bool = False,
-        tune: bool = False,
-        fallback: str = "host",
-        placement: Mapping[str, str] | None = None,
-        optimize: bool = True,
-        plans: int = MOST_PLANS,
-        saved: str | None = None,
-        plugins: PluginManager | None = None,
-        backend_options: Mapping[str, Mapping[str, Any]] | None = None,
-        taps: Taps | None = None,
+        backend: str | Sequence[str],
+        fallback: str,
+        placement: Mapping[str, str] | None,
+        backend_options: Mapping[str, Mapping[str, Any]] | None,
+        plugins: PluginManager | None,
+        threads: int | None,
+        precision: str | Mapping[str, str] | None,
+        exact: bool,
+        tune: bool,
+        optimize: bool,
+        plans: int,
+        saved: str | None,
+        taps: Taps | None,
     ) -> None:
         for name, number in (("threads", 1 if threads is None else threads), ("plans", plans)):
             require(type(number) is int and number >= 1, name, "a whole number, at least 1", number)
@@ -93,11 +92,14 @@ class Session:
         #: The .lite file of the model, else None.
         self.file: ModelFile | None = file
         self._options = Options(threads or useful_threads(), by_node.default, exact, tune)
+        named = model.graph.metadata.get("targets", "").split()
+        #: The backends that the model's file was made for, the preferred one first.
+        self.targets = tuple([record.backend for record in file.targets] if file else named)
         self._selection = select_devices(
             backend,
             plugins,
             fallback=fallback,
-            targets=[] if file is None else [record.backend for record in file.targets],
+            targets=self.targets,
             backend_options=backend_options,
         )
         candidates = self._selection.candidates
@@ -179,14 +181,14 @@ class Session:
         arrays = ready_arrays(self._wanted, given)
         # A cached plan implies that the shapes were checked when it was made.
         plan = None if arrays is None else self._plans.find(tuple([array.shape for array in arrays]))
-        if plan is None or arrays is None:
+        if arrays is None or (plan is None and not have_sizes(self.graph.inputs, [array.shape for array in arrays])):
             arrays = list(to_arrays(self.graph.name, self.graph.inputs, inputs, named).values())
+        if plan is None:
             plan = self._plans.get(tuple([array.shape for array in arrays]), self._make_plan)
         if self._has_taps or outputs is not None:
             self._tapped = self._tapped or self._tapped_runs(())
             run = partial(self._run_watched, plan, arrays, out, profile)
-            found: dict[str, Array] = self._tapped.run(plan, arrays, outputs, run)
-            return found
+            return self._tapped.run(plan, arrays, outputs, run)  # type: ignore[no-any-return]
         if profile or out is not None:
             return self._run_watched(plan, arrays, out, profile)
         return dict(zip(self._output_names, plan.run(arrays)))
@@ -251,7 +253,7 @@ class Session:
 
         Like :meth:`assignment` they are about the most recent plan.
         """
-        return tuple(shortfalls(self._latest, self.planner.precision))
+        return tuple(shortfalls(self.graph, self._latest, self.planner.precision))
 
     @property
     def computes(self) -> tuple[str, ...]:
@@ -373,7 +375,7 @@ class Session:
 
     def _new_plan(self, signature: Signature) -> Plan:
         # A branch that the latest sizes decided may not be that of other sizes.
-        latest = None if self._has_bodies() else self._latest_plan
+        latest = None if self._has_bodies else self._latest_plan
         if latest is not None and (resized := latest.resized(signature)) is not None:
             return resized
         graph = self.graph.copy()
@@ -384,15 +386,13 @@ class Session:
     def _is_inferred_for(self, signature: Signature) -> bool:
         """Return True if the graph's types were already inferred from these shapes."""
         # A graph with branches is always inferred again: a branch that does not fit the given shapes keeps its types.
-        known = (type.shape for type in self.inputs.values())
-        return all(map(operator.eq, known, signature)) and not self._has_bodies()
+        return tuple([type.shape for type in self.inputs.values()]) == signature and not self._has_bodies
 
+    @cached_property
     def _has_bodies(self) -> bool:
         return any(any(node.subgraphs) for node in self.graph.nodes)
 
     def _infer(self, graph: Graph, signature: Signature) -> None:
-        from lite_core.ops.infer import infer_graph
-
         if self._prepared and self.file:  # its graph was used as read: not verified, and types not inferred
             self.file.verify_constants(graph.every_constant())
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from lite_core.ir import Graph
 from lite_core.schedule.placement import Placement
 from lite_core.schedule.precision import Precision
 
@@ -12,12 +13,13 @@ __all__ = ["shortfalls"]
 _MOST_SHOWN = 4
 
 
-def shortfalls(placement: Placement, precision: Precision) -> list[str]:
-    """Return a line about nodes that run on ``host`` because other devices refuse them, and one for each precision.
+def shortfalls(graph: Graph, placement: Placement, precision: Precision) -> list[str]:
+    """Return a line about nodes that run on ``host`` because other devices refuse them, and lines about precision.
 
     A node with sub-graphs that are planned is not counted, but the nodes inside: ``host`` only decides what runs next.
 
     Args:
+        graph: the model.
         placement: the device of every node.
         precision: the precision that the user allows for every node.
     """
@@ -35,4 +37,9 @@ def shortfalls(placement: Placement, precision: Precision) -> list[str]:
         others = [(device, n) for device, n in of_device.items() if not used[device].startswith(asked)]
         told = [f"{device} computes {n} of {len(nodes)} nodes in {used[device]}" for device, n in others]
         lines += [f"precision {asked} was asked for, but {'; '.join(told)}"] if told else []
+    whole = {a.node for a in nodes if a.device != "host"}
+    for node in (node for node in graph.nodes if node.subgraphs and node.name in whole):
+        found = {precision.of_node(n.name) for body in node.subgraphs for scope in body.walk() for n in scope.nodes}
+        text = f"precision: the body of {node.name!r} runs as a whole, in one precision; on host it would run by parts"
+        lines += [text] if found - {precision.of_node(node.name), precision.default} else []
     return lines

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from lite_core.forking import new_lock
-from lite_core.storage import cache_limit, open_private, unsafe_reason, write_private
+from lite_core.private_files import open_private, unsafe_reason, write_private
+from lite_core.storage import cache_limit
 
 __all__ = ["DiskCache"]
 

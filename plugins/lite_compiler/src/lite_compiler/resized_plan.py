@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from lite_core.backend import Executable
@@ -28,25 +29,22 @@ _has_same_steps: WeakKeyDictionary[Plan, bool] = WeakKeyDictionary()
 
 def resized_plan(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> Plan | None:
     """Return the plan for other shapes of a model's inputs; None if a partition must be compiled for them."""
-    if plan not in _has_same_steps:
-        _has_same_steps[plan] = _keeps_steps(plan)
-    if not _has_same_steps[plan]:
+    keeps_steps = _has_same_steps.get(plan)
+    if keeps_steps is None:
+        keeps_steps = _has_same_steps[plan] = _keeps_steps(plan)
+    if not keeps_steps:
         return None
-    graph = plan.graph
-    values = {v: Value(v.name, v.type.with_shape(tuple(shape))) for v, shape in zip(graph.inputs, shapes)}
-    resized: list[CompiledPartition] = []
+    sizes = dict(zip(plan.graph.inputs, shapes))
+    resized: list[Resized] = []
     for each in plan.compiled:
-        part = each.part.graph
         # NOTE: to ask whether it implements a protocol takes as long as to make a small executable.
         resize: Resize | None = getattr(each.executable, "resized", None)
-        found = None if resize is None else resize(tuple([values[v].shape for v in part.inputs]))
+        found = None if resize is None else resize(tuple([tuple(sizes[v]) for v in each.part.graph.inputs]))
         if found is None:
             return None
-        executable, results = found
-        values.update((v, Value(v.name, v.type.with_shape(shape))) for v, shape in zip(part.outputs, results))
-        own = _outline(part, values)
-        resized.append(each._replace(part=replace(each.part, graph=own), executable=executable))
-    return ResizedPlan(plan, _outline(graph, values), resized)
+        sizes.update(zip(each.part.graph.outputs, found[1]))
+        resized.append(found)
+    return ResizedPlan(plan, sizes, resized)
 
 
 def _keeps_steps(plan: Plan) -> bool:
@@ -58,21 +56,42 @@ def _keeps_steps(plan: Plan) -> bool:
 
 
 class ResizedPlan(Plan):
-    """A plan made by :func:`resized_plan`. What only tools read is made when they read it.
+    """A plan made by :func:`resized_plan`. What a run does not need is made when it is read.
 
     Args:
         origin: the plan that was compiled.
-        outline: the inputs and outputs for the other shapes, with the nodes of the origin.
-        compiled: the partitions with resized executables and graphs that are outlines, too.
+        sizes: the shapes of the inputs, and of the results of all partitions, by the values of the origin.
+        resized: the executable of each partition, with the shapes of its results.
     """
 
-    def __init__(self, origin: Plan, outline: Graph, compiled: Sequence[CompiledPartition]) -> None:
-        self.origin = origin
+    def __init__(self, origin: Plan, sizes: Mapping[Value, tuple[int, ...]], resized: Sequence[Resized]) -> None:
+        self.origin, self.placement = origin, origin.placement
+        self._sizes, self._executables = sizes, resized
         self._whole: Graph | None = None
-        super().__init__(outline, origin.placement, compiled, origin.pool)
+        executable, shapes = resized[0]
+        alike = getattr(executable, "alike_run", None)
+        self._direct = alike and origin._direct and alike(origin._direct, shapes)
+        if self._direct is None:
+            self._complete()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what a plan has besides the short way through its runs."""
+        if name.startswith("__") or "steps" in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        self._complete()
+        return getattr(self, name)
+
+    def _complete(self) -> None:
+        origin = self.origin
+        values = {v: Value(v.name, v.type.with_shape(shape)) for v, shape in self._sizes.items()}
+        compiled = [
+            each._replace(part=replace(each.part, graph=_outline(each.part.graph, values)), executable=executable)
+            for each, (executable, _) in zip(origin.compiled, self._executables)
+        ]
+        super().__init__(_outline(origin.graph, values), origin.placement, compiled, origin.pool)
 
     def resized(self, shapes: Sequence[tuple[int, ...]]) -> Plan | None:
-        return self.origin.resized(shapes)
+        return resized_plan(self.origin, shapes)
 
     @property
     def graph(self) -> Graph:
@@ -92,15 +111,15 @@ class ResizedPlan(Plan):
         """The partitions, with nodes of :attr:`graph`."""
         number_of = {node: number for number, node in enumerate(self.origin.graph.nodes)}
         parts = []
-        for each, before in zip(self._resized, self.origin.compiled):
+        for each, before in zip(self._parts, self.origin.compiled):
             nodes = [self.graph.nodes[number_of[node]] for node in before.part.graph.nodes]
             own = cut(self.graph, before.part.graph.name, nodes)
             parts.append(each._replace(part=replace(each.part, graph=own)))
         return tuple(parts)
 
     @compiled.setter
-    def compiled(self, resized: tuple[CompiledPartition, ...]) -> None:
-        self._resized = resized
+    def compiled(self, outlines: tuple[CompiledPartition, ...]) -> None:
+        self._parts = outlines
 
 
 def _outline(graph: Graph, values: Mapping[Value, Value]) -> Graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from lite_core.backend import (
     ReportsMemoryUse,
 )
 from lite_core.forking import new_lock, undivided
-from lite_core.ir import Graph, Node, TensorType, Value
+from lite_core.ir import Graph, Node, TensorType, Value, fresh_dim
 from lite_core.memory import HostMemory
 from lite_core.memory.scratch import ScratchPool
 from lite_core.observing import Observable, Observer, observed_arrays, observed_buffers
@@ -29,7 +29,14 @@ from lite_core.ops.infer import infer_graph
 from lite_core.reports import StatesPrecision
 from lite_core.schedule.partition import cut
 
-__all__ = ["Compile", "FindDataDependent", "HostExecutable", "StagedExecutable", "can_compile_whole"]
+__all__ = [
+    "Compile",
+    "FindDataDependent",
+    "HostExecutable",
+    "ResizedPart",
+    "StagedExecutable",
+    "can_compile_whole",
+]
 
 Array = np.ndarray[Any, Any]
 #: Compiles a graph whose shapes are all known.
@@ -43,7 +50,12 @@ Arguments = tuple[Sequence[Buffer], Sequence[Buffer], "Buffer | None"]
 #: Runs a part of a stage: its executable on these arguments.
 RunPart = Callable[[Graph, Executable, Arguments], None]
 
+#: An executable for other shapes of its inputs, and the shape of each output: None if it depends on data.
+ResizedPart = tuple[Executable, Sequence["tuple[int, ...] | None"]]
+
 _MAX_STAGES = 16
+#: So many compiled stages are kept to make others from.
+_MAX_ORIGINS = 4
 #: The name of the kernel of a node on the host.
 _LABEL = "host reference"
 
@@ -59,7 +71,10 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse, StatesPrecis
     A stage contains the nodes that can be compiled once the shapes of the graph's inputs are known. The nodes that
     compute further shapes from data (such as a Reshape to a computed shape) run on the host by their references. The
     nodes after them form a separate graph, whose input shapes are now known. Stages are cached by their input shapes.
-    Tensors stay in the device's memory; only the inputs and outputs of nodes on the host are copied.
+    A stage for other shapes is made from a compiled one, without compiling, if each of its executables has a method
+    ``resized``, which receives the shapes of its inputs and returns a :data:`ResizedPart`, or None if they must be
+    compiled. Tensors stay in the device's memory; only the inputs and outputs of nodes on the host are
+    copied.
 
     Stages are not saved, only their kernels, if the backend saves kernels: restoring the first stage would require
     inferring every shape, and the others are compiled by the process that runs them anyway.
@@ -91,7 +106,7 @@ class StagedExecutable(ProfilesKernels, HasNotes, ReportsMemoryUse, StatesPrecis
         # NOTE: the cache holds no bound method: a reference cycle would delay freeing executables until the garbage
         # collector runs.
         how = memory, compile, data_dependent_nodes, compile_data_dependent or HostExecutable
-        self._stages = lru_cache(_MAX_STAGES)(partial(_make_stage, graph, *how))
+        self._stages = lru_cache(_MAX_STAGES)(_Stages(partial(_make_stage, graph, *how)))
         self._latest: list[tuple[Graph, Executable]] = []
         if all(v.type.is_static for v in graph.inputs):
             self._stage([v.type for v in graph.inputs])
@@ -184,6 +199,64 @@ class _Stage(NamedTuple):
 
     graph: Graph
     parts: list[tuple[Graph, Executable]]
+
+
+class _Stages:
+    """The stages of a graph by the shapes of its inputs. Not thread-safe.
+
+    Args:
+        compile: compiles the stage for shapes.
+    """
+
+    def __init__(self, compile: Callable[[tuple[Any, ...]], _Stage]) -> None:
+        self._compile = compile
+        #: The latest stages that were compiled, from which others are made.
+        self._compiled: list[_Stage] = []
+
+    def __call__(self, shapes: tuple[Any, ...]) -> _Stage:
+        for stage in self._compiled:
+            found = _resized(stage, shapes)
+            if found is not None:
+                return found
+        stage = self._compile(shapes)
+        self._compiled = [stage, *self._compiled[: _MAX_ORIGINS - 1]]
+        return stage
+
+
+def _resized(stage: _Stage, shapes: Sequence[tuple[int, ...]]) -> _Stage | None:
+    """Return a stage for other shapes of its inputs; None if one of its parts must be compiled for them.
+
+    A part that runs on the host, and the graph behind the stage, take any shapes.
+    """
+    graph = stage.graph
+    values = {v: Value(v.name, v.type.with_shape(shape)) for v, shape in zip(graph.inputs, shapes)}
+    parts: list[tuple[Graph, Executable]] = []
+    for part, executable in stage.parts:
+        results: Sequence[tuple[int, ...] | None] = [None] * len(part.outputs)
+        if not isinstance(executable, (HostExecutable, StagedExecutable)):
+            resize = getattr(executable, "resized", None)
+            found = None if resize is None else resize(tuple([values[v].shape for v in part.inputs]))
+            if found is None:
+                return None
+            executable, results = found
+        values.update((v, Value(v.name, _type_of(v, shape))) for v, shape in zip(part.outputs, results))
+        parts.append((_outline(part, values), executable))
+    return _Stage(_outline(graph, values), parts)
+
+
+def _type_of(value: Value, shape: tuple[int, ...] | None) -> TensorType:
+    """Return the type of a value of another shape; None stands for a shape that depends on data."""
+    if shape is None and value.shape is not None:
+        return value.type.with_shape(tuple([fresh_dim("rows") for _ in value.shape]))
+    return value.type.with_shape(shape)
+
+
+def _outline(graph: Graph, values: Mapping[Value, Value]) -> Graph:
+    """Return a graph with other inputs and outputs. Its nodes read and write the old ones: they only have names."""
+    return Graph(
+        graph.name, inputs=[values[v] for v in graph.inputs], outputs=[values.get(v, v) for v in graph.outputs],
+        nodes=graph.nodes,
+    )  # fmt: skip
 
 
 class _IntermediateBuffer(Buffer):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lite_cpu.lowering.weights import WeightCache
     from lite_cpu.machine_code.library import KernelLibrary
     from lite_cpu.saved.file_kernels import KernelCollector
+    from lite_cpu.templates.loop_programs import LoopPrograms
     from lite_cpu.templates.resizing import Resizing
 
 __all__ = ["CpuBackend", "CpuDevice"]
@@ -134,8 +135,10 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
         if missing_compiler() and not of_file:
             raise KernelCompileError(missing_compiler())
 
-        def compile_static(graph: Graph, identity: PartitionIdentity | None = None) -> CpuExecutable:
-            return shared.compile(graph, relevant, find_sgemm, identity, collector)
+        def compile_static(
+            graph: Graph, identity: PartitionIdentity | None = None, *, is_stage: bool = False
+        ) -> CpuExecutable:
+            return shared.compile(graph, relevant, find_sgemm, identity, collector, is_stage=is_stage)
 
         collector = device.collector if isinstance(device, CpuDevice) else None
         shared, relevant = of_file or self._share(self.machine_of(device)), self._relevant_options(options)
@@ -149,7 +152,11 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
         def compile_data_dependent(graph: Graph) -> Executable:
             if bounded(graph) or open_loop(graph):
                 return compile_stage(graph)
-            return control_executable(graph, compile_body) if graph.nodes[0].subgraphs else HostExecutable(graph)
+            if not graph.nodes[0].subgraphs:
+                return HostExecutable(graph)
+            # NOTE: the kernels in a model's file are those of bodies that are compiled for each of their sizes.
+            growing = None if of_file or collector else shared.growing_loop(graph, relevant, find_sgemm, part.identity)
+            return growing or control_executable(graph, compile_body)
 
         def compile_body(graph: Graph) -> Executable:
             if can_compile_whole(graph, unfit_nodes):
@@ -161,7 +168,7 @@ class CpuBackend(Backend, StatesCompatibility, RestoresState, SavesKernels, ABC)
 
         def compile_stage(graph: Graph) -> Executable:
             try:
-                return compile_static(graph)
+                return compile_static(graph, is_stage=True)
             except MissingKernelError as error:
                 if not (is_made and of_file):
                     raise
@@ -267,6 +274,8 @@ class _Shared:
         self._analyses: weakref.WeakKeyDictionary[PartitionIdentity, PartitionAnalysis] = weakref.WeakKeyDictionary()
         #: What makes executables for other sizes, by the partitions' identities.
         self._resizing: weakref.WeakKeyDictionary[PartitionIdentity, Resizing] = weakref.WeakKeyDictionary()
+        #: The programs of loops whose carried values grow, by the partitions' identities.
+        self._loops: weakref.WeakKeyDictionary[PartitionIdentity, list[LoopPrograms]] = weakref.WeakKeyDictionary()
         self._peak_flops = 0.0
 
     def compile(
@@ -276,7 +285,10 @@ class _Shared:
         find_sgemm: FindSgemm,
         identity: PartitionIdentity | None = None,
         collector: KernelCollector | None = None,
+        *,
+        is_stage: bool = False,
     ) -> CpuExecutable:
+        """Compile a graph. A stage keeps what makes executables for its other sizes, which a session else keeps."""
         from lite_cpu.allocator import return_freed_memory
         from lite_cpu.bounded import BoundedExecutable, bounded
         from lite_cpu.executable import CpuExecutable, ForeignExecutable
@@ -284,9 +296,11 @@ class _Shared:
         from lite_cpu.lowering.partition_analysis import PartitionAnalysis
         from lite_cpu.open_loop import OpenLoopExecutable, open_loop
         from lite_cpu.runtime import usable_threads
-        from lite_cpu.templates.resizing import Resizing
+        from lite_cpu.templates.resizing import BoundedResizing, Resizing
 
-        analysis = None if identity is None else self._analyses.setdefault(identity, PartitionAnalysis())
+        analysis = PartitionAnalysis() if is_stage else None
+        if identity is not None:
+            analysis = self._analyses.setdefault(identity, PartitionAnalysis())
         choices = self.choices()
         sized = bounded(graph)
         wide = sized.graph if sized else open_loop(graph) or graph
@@ -297,17 +311,38 @@ class _Shared:
         threads = usable_threads(options.threads)
         if not self.library.runs_here:
             return ForeignExecutable(compiled, threads, graph)
-        if sized:
-            return BoundedExecutable(compiled, threads, self.peak_flops, sized)
-        if wide is not graph:
+        if wide is not graph and not sized:
             return OpenLoopExecutable(compiled, threads, self.peak_flops, graph)
-        executable = CpuExecutable(compiled, threads, self.peak_flops)
-        if identity is not None and analysis is not None and not options.tune:
+        executable = (
+            BoundedExecutable(compiled, threads, self.peak_flops, sized)
+            if sized
+            else CpuExecutable(compiled, threads, self.peak_flops)
+        )
+        if analysis is None or options.tune:
+            return executable
+        resizing = graph, options, (self.library, self.weights, find_sgemm, analysis, choices), threads, self.peak_flops
+        if is_stage:
+            made = BoundedResizing(sized, *resizing) if sized else Resizing(*resizing)
+            executable.resize = lambda: made.resized
+        elif identity is not None and not sized:
             if identity not in self._resizing:
-                arguments = self.library, self.weights, find_sgemm, analysis, choices
-                self._resizing[identity] = Resizing(graph, options, arguments, threads, self.peak_flops)
+                self._resizing[identity] = Resizing(*resizing)
             executable.resize = weakref.WeakMethod(self._resizing[identity].resized)
         return executable
+
+    def growing_loop(
+        self, graph: Graph, options: Options, find_sgemm: FindSgemm, identity: PartitionIdentity | None
+    ) -> Executable | None:
+        """Return the executable of a Loop whose carried values grow; None for other nodes."""
+        from lite_cpu.growing_loop import growing_loop
+        from lite_cpu.lowering.partition_analysis import PartitionAnalysis
+        from lite_cpu.runtime import usable_threads
+
+        if not self.library.runs_here:
+            return None
+        arguments = self.library, self.weights, find_sgemm, PartitionAnalysis(), self.choices()
+        known = [] if identity is None else self._loops.setdefault(identity, [])
+        return growing_loop(graph, replace(options, tune=False), arguments, usable_threads(options.threads), known)
 
     def restore(
         self,

@@ -12,11 +12,19 @@ __all__ = [
     "fits",
     "has_known_shapes",
     "has_open_results",
+    "invariant_nodes",
     "refuse_changing_shapes",
     "replaced_values",
     "unfit_nodes",
     "unread_inputs",
 ]
+
+
+#: Operators that may find invalid indices, which are an error only if the loop has an iteration.
+_MAY_FAIL = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "TensorScatter"})
+
+#: Operators that are worth the memory of their results during the whole loop.
+_COSTLY = frozenset({"Conv", "ConvTranspose", "Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"})
 
 
 def has_known_shapes(graph: Graph) -> bool:
@@ -108,12 +116,30 @@ def has_open_results(node: Node) -> bool:
     return is_open and all(finals) and all(rows)
 
 
+def invariant_nodes(nodes: Iterable[Node], fixed: set[Value]) -> list[Node]:
+    """Return the nodes of a body that compute the same in each iteration; none if that costs little.
+
+    Args:
+        nodes: the nodes of the body.
+        fixed: the values that are the same in each iteration; the results of the nodes are added.
+    """
+    own: list[Node] = []
+    for node in nodes:
+        if not node.subgraphs and fixed.issuperset(node.used()) and node.op not in _MAY_FAIL:
+            own.append(node)
+            fixed.update(value for value in node.outputs if value is not None)
+    return own if any(node.op in _COSTLY for node in own) else []
+
+
 def refuse_changing_shapes(node: Node) -> str | None:
     """Return the reason why the body of a loop cannot be steps of a program, or None.
 
-    Its shapes must follow from those around it: then they are the same in each iteration.
+    Its shapes must follow from those around it: then they are the same in each iteration. In a Loop they may follow
+    from sizes that grow by the same number in each iteration, too; see :mod:`lite_cpu.iteration`.
     """
     outside = _symbols([v for v in node.inputs if v is not None], *[body.captured() for body in node.subgraphs])
+    if node.op == "Loop":
+        outside |= _growing_symbols(node, outside)
     for body in node.subgraphs:
         for value in (v for scope in body.walk() for v in scope.defined() if v not in unread_inputs(scope)):
             if value.type.shape is None:
@@ -121,6 +147,27 @@ def refuse_changing_shapes(node: Node) -> str | None:
             if not _symbols([value]) <= outside:
                 return f"the shape of {value.name!r} in its body may change from one iteration to the next"
     return None
+
+
+def _growing_symbols(node: Node, outside: set[str]) -> set[str]:
+    """Return the symbols of carried sizes that grow by the same number in each iteration; none if others change."""
+    body = node.attributes["body"]
+    assert isinstance(body, Graph)
+    found: set[str] = set()
+    for value, after in zip(body.inputs[2:], body.outputs[1:]):
+        if value in unread_inputs(body):
+            continue
+        if value.type.shape is None or after.type.shape is None or len(value.type.shape) != len(after.type.shape):
+            return set()
+        for old, new in zip(value.type.shape, after.type.shape):
+            step = new - old
+            if step == 0:
+                continue
+            is_fixed = step > 0 if isinstance(step, int) else step.symbols <= outside
+            if not is_fixed or not isinstance(old, SymbolicDim):
+                return set()
+            found |= old.symbols
+    return found
 
 
 def _symbols(*values: Iterable[Value]) -> set[str]:

@@ -65,6 +65,32 @@ class DirectProgram:
         count = 2 + len(step.reads) + len(step.writes) + (report is not None)
         self._pack = struct.Struct(f"{count}q").pack
 
+    def alike(
+        self,
+        program: Program,
+        report: Callable[[Sequence[Array], Sequence[Array]], Array] | None,
+        check: Callable[[Array], None],
+        size: int,
+        shapes: Sequence[tuple[int, ...]],
+    ) -> DirectProgram:
+        """Return the short way through the same plan for other sizes.
+
+        Args:
+            program: the program for these sizes.
+            report: see :class:`DirectProgram`; there is one if this program has one.
+            check: see :class:`DirectProgram`.
+            size: the bytes of the arena of a run.
+            shapes: those of the program's outputs.
+        """
+        other = DirectProgram.__new__(DirectProgram)
+        other.__dict__.update(self.__dict__)
+        other._program, other._report, other._check, other._size = program, report, check, size
+        if self._writes is None:
+            other._shapes = list(shapes)
+        else:
+            other._shapes = [shapes[self._writes.index(number)] for number in range(len(shapes))]
+        return other
+
     def __call__(self, inputs: Sequence[Array], out: Mapping[str, Array] | None = None) -> list[Array] | None:
         """Run the plan; return its outputs, or None if it did not run: something is logged, copied or wrong.
 

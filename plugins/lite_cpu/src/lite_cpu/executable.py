@@ -33,7 +33,8 @@ from lite_cpu.runtime import ALIGNMENT, Program
 
 if TYPE_CHECKING:
     from lite_compiler.observing import Segment
-    from lite_compiler.resized_plan import Resize, Resized, Shapes
+    from lite_compiler.resized_plan import Shapes
+    from lite_compiler.staging import ResizedPart
     from lite_compiler.tournaments.choice import Choice
     from lite_core.ir import Graph
     from lite_core.memory import ScratchPool
@@ -148,8 +149,8 @@ class CpuExecutable(
         self._notes = compiled.tuned.notes
         self._in_place = compiled.in_place
         self._caches = frozenset(compiled.in_place.values())
-        #: Returns what makes the executable for other shapes of the inputs, as long as the session lives.
-        self.resize: Callable[[], Resize | None] = lambda: None
+        #: Returns what makes the executable for other shapes of the inputs, as long as the session or the stage lives.
+        self.resize: Callable[[], Callable[[Shapes], ResizedPart | None] | None] = lambda: None
         size = self._program.scratch_bytes(threads)
         #: Includes the bytes that are skipped to align the arena.
         self.scratch_bytes = size + ALIGNMENT if size else 0
@@ -189,7 +190,7 @@ class CpuExecutable(
         complete = self._complete()
         return MemoryUse(program.arena_bytes, complete.intervals, scratch_bytes, complete.weight_bytes)
 
-    def resized(self, shapes: Shapes) -> Resized | None:
+    def resized(self, shapes: Shapes) -> ResizedPart | None:
         """Return the executable for other shapes of the inputs; None if the partition must be compiled for them."""
         resize = self.resize()
         return None if resize is None else resize(shapes)
@@ -215,6 +216,16 @@ class CpuExecutable(
             return None
         report = self._record if self._faults or self._in_place else None
         return DirectProgram(self._program, self._threads, report, self._check, graph, step, arenas, pool)
+
+    def alike_run(self, direct: DirectProgram, shapes: Shapes) -> DirectProgram:
+        """Return the short way through a plan for other sizes, for which this is the executable.
+
+        Args:
+            direct: the short way through the plan that was compiled.
+            shapes: those of the outputs.
+        """
+        report = self._record if self._faults or self._in_place else None
+        return direct.alike(self._program, report, self._check, self.scratch_bytes, shapes)
 
     def run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,16 @@ if TYPE_CHECKING:
     import click
 
     from lite_core.ir import Graph
+    from lite_paddle.operator_table import OperatorRow
 
 LITE_API_VERSION = 1
 
 
 class PaddleFormat:
-    """Reader for inference models of Paddle 1.x to 3.x; see :mod:`lite_paddle.reader`."""
+    """Reader for inference models of Paddle 1.x to 3.x, and of Paddle-Lite (``.nb``); see :mod:`lite_paddle.reader`."""
 
     name = "paddle"
-    suffixes = (".pdmodel", ".json", "__model__")
+    suffixes = (".pdmodel", ".json", ".nb", "__model__")
 
     def sniff(self, path: Path) -> bool:
         """Return True if the file or folder holds a Paddle program."""
@@ -44,6 +46,12 @@ class PaddleFormat:
         from lite_paddle.reader import read
 
         return lower(read(path, params=params), lod=lod)
+
+    def operator_table(self, backends: Sequence[str] | None = None) -> list[OperatorRow]:
+        """Return a row for every operator of Paddle, see :mod:`lite_paddle.operator_table`, for ``lite ops``."""
+        from lite_paddle.operator_table import operator_table
+
+        return operator_table(backends)
 
 
 @hookimpl

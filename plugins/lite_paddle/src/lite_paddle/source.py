@@ -44,7 +44,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SourceBlock", "SourceOp", "SourceProgram", "SourceType", "SourceValue"]
+__all__ = ["SourceBlock", "SourceOp", "SourceProgram", "SourceType", "SourceValue", "describe_version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class SourceProgram:
     """A whole model.
 
     Attributes:
-        kind: ``"legacy"`` or ``"pir"``.
+        kind: ``"legacy"``, ``"pir"``, or ``"paddle_lite"`` for a legacy program from a Paddle-Lite model.
         version: Paddle version of the writer, major * 1000000 + minor * 1000 + patch; 0 for a legacy file of
             a development build. For PIR it is derived from the file version (1 -> 3000000, 4 -> 3003000).
         file_version: ``base_code.version`` of a PIR file, else None.
@@ -148,6 +148,7 @@ class SourceProgram:
         parameter_values: Name -> the value that stands for the parameter in ``block``; the same keys.
         block: The main block; it has neither arguments nor results.
         path: The program file.
+        facts: More about the file, for the metadata of the graph.
     """
 
     kind: str
@@ -159,3 +160,9 @@ class SourceProgram:
     block: SourceBlock
     path: Path
     file_version: int | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+def describe_version(version: int) -> str:
+    """Return a version of Paddle as text, such as ``2.6.2``."""
+    return f"{version // 1_000_000}.{version // 1000 % 1000}.{version % 1000}" if version else "development build"

@@ -11,7 +11,8 @@ import zipfile
 from pathlib import Path
 
 from lite_core.errors import InputError
-from lite_core.storage import cache_folder, make_private_folder
+from lite_core.private_files import make_private_folder
+from lite_core.storage import cache_folder
 
 __all__ = ["find_node_data"]
 

@@ -17,9 +17,9 @@ __all__ = [
     "Traced",
     "TracedArray",
     "Tracer",
+    "at_most",
     "call",
     "computed",
-    "computed_by",
     "decided",
     "is_traced",
     "largest",
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 #: Operations whose result is the left operand if the right one is this number.
 _NEUTRAL: dict[Callable[..., Any], int] = {operator.add: 0, operator.sub: 0, operator.mul: 1, operator.floordiv: 1}
@@ -404,19 +405,6 @@ def computed(function: F) -> F:
     return recorded  # type: ignore[return-value]
 
 
-def computed_by(other: F) -> Callable[[F], F]:
-    """Decorate a function like :func:`computed`, but let traced numbers call another one, which is faster."""
-
-    def decorate(function: F) -> F:
-        @wraps(function)
-        def recorded(*operands: Any) -> Any:
-            return call(other, *operands) if is_traced(*operands) else function(*operands)
-
-        return recorded  # type: ignore[return-value]
-
-    return decorate
-
-
 def decided(function: F) -> F:
     """Decorate a function of numbers whose result is a choice that must be the same for other sizes."""
 
@@ -441,6 +429,15 @@ def is_traced(*operands: Any) -> bool:
 
 #: ``max`` and ``min``, without the decision which of the numbers it is.
 largest, smallest = computed(max), computed(min)
+
+
+def at_most(number: int, limit: int, chosen: T, otherwise: T) -> T:
+    """Return ``chosen`` if a number is at most the limit, else ``otherwise``. Both are known: nothing is decided."""
+    tracer = _tracer_of((number, limit, chosen, otherwise)) if _open else None
+    if tracer is None:
+        return chosen if number <= limit else otherwise
+    found: T = tracer.apply(at_most, number, limit, chosen, otherwise)
+    return found
 
 
 def recorded_value(operand: Any) -> Any:

@@ -81,6 +81,15 @@ class Recipe:
             return None
 
     def _interpreted(self, sizes: Sequence[int]) -> list[Any] | None:
+        numbers = self.numbers(sizes)
+        return None if numbers is None else [numbers[i] for i in self.outputs]
+
+    def numbers(self, sizes: Sequence[int]) -> list[Any] | None:
+        """Return all numbers for other sizes; None if a decision turns out differently.
+
+        Raises:
+            Exception: a step fails.
+        """
         numbers = [*self.constants, *sizes]
         add = numbers.append
         for function, operands, result in self.steps:
@@ -93,7 +102,7 @@ class Recipe:
                 add(value)
             elif value != result:
                 return None
-        return [numbers[i] for i in self.outputs]
+        return numbers
 
     def function(self) -> Calculate:
         """Return the same as a function of the sizes, which takes half the time."""

@@ -74,7 +74,7 @@ class AttentionShape:
 
     def blocks(self, machine: Machine, threads: int) -> tuple[int, int]:
         """Return the rows of a work item, and the rows whose scores fit into the first-level cache at once."""
-        return _blocks(self, machine, threads)
+        return _blocks(self.batches * self.heads, self.rows, self.tokens, machine, threads)
 
     def items(self, item_rows: int) -> int:
         return self.batches * self.heads * -(-self.rows // item_rows)
@@ -103,13 +103,13 @@ class AttentionShape:
 
 
 @computed
-def _blocks(shape: AttentionShape, machine: Machine, threads: int) -> tuple[int, int]:
-    """Return what :meth:`AttentionShape.blocks` does."""
+def _blocks(heads: int, rows: int, tokens: int, machine: Machine, threads: int) -> tuple[int, int]:
+    """Return what :meth:`AttentionShape.blocks` does, for a number of heads of all batches."""
     tile_rows = gemm_tile(machine)[0]
-    item_rows = -(-shape.rows // tile_rows) * tile_rows
-    while threads > 1 and shape.items(item_rows) < 2 * threads and item_rows >= 8 * tile_rows:
+    item_rows = -(-rows // tile_rows) * tile_rows
+    while threads > 1 and heads * -(-rows // item_rows) < 2 * threads and item_rows >= 8 * tile_rows:
         item_rows = -(-item_rows // 2 // tile_rows) * tile_rows
-    score_rows = max(1, machine.l1_bytes // (4 * max(1, shape.tokens)) // tile_rows) * tile_rows
+    score_rows = max(1, machine.l1_bytes // (4 * max(1, tokens)) // tile_rows) * tile_rows
     return item_rows, min(score_rows, item_rows)
 
 

@@ -22,8 +22,8 @@ PARAMETERS = ("inner", "size", "old", "count", "length", "fault", "new_batch", "
 class CacheUpdate(Kernel):
     """Copy of a cache with new positions or, if both caches begin at one address, the new positions only.
 
-    Pointers: old cache [batch, inner, old, length], new positions [batch, inner, count, length], new cache
-    [batch, inner, size, length]; with ``strided`` the strides (int64) of the first two dimensions of the old cache and
+    Pointers: new cache [batch, inner, size, length], new positions [batch, inner, count, length], old cache
+    [batch, inner, old, length]; with ``strided`` the strides (int64) of the first two dimensions of the old cache and
     of the new one, which are contiguous otherwise; with ``starts`` these (int64, one for each row of the batch) and the
     fault. A work item is a line.
 
@@ -43,7 +43,7 @@ class CacheUpdate(Kernel):
         dtype = DType(f"uint{8 * self.itemsize}")
         with k.kernel(self.symbol) as (pointers, params, begin, end, _):
             p = {name: params[i] for i, name in enumerate(PARAMETERS)}
-            old, new, result = (pointers.tensor(i, dtype) for i in range(3))
+            result, new, old = (pointers.tensor(i, dtype) for i in range(3))
             size, length, inner = p["size"], p["length"], p["inner"]
             moves = _address(k, old).ne(_address(k, result))
             with k.loop(begin, end) as item:

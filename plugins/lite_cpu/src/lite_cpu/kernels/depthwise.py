@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from lite_compiler.tracing.numbers import at_most, largest
 from lite_core.ir import DType
 from lite_cpu.aligned import LINE_BYTES
 from lite_cpu.chains import Chain, Operand
@@ -140,9 +141,11 @@ class Edges:
     after: int
     only: bool
 
-    @classmethod
-    def of(cls, across: Axis, left: int, columns: int, x_columns: int) -> Edges | None:
-        """Return the edges of an output of ``columns`` columns, or None if other tiles leave the image, too.
+    @staticmethod
+    def numbers(across: Axis, left: int, columns: int, x_columns: int) -> tuple[int, int, int, int]:
+        """Return 1 if an output of ``columns`` columns has edges, else 0: other tiles leave the image, too.
+
+        The edges follow: ``before``, ``after`` and ``only``, as integers.
 
         Args:
             across: geometry along a row.
@@ -150,22 +153,26 @@ class Edges:
             columns: columns of the output.
             x_columns: columns of the input.
         """
-        if columns < across.tile:
-            return None
         others = (columns - 1) // across.tile  # the tiles besides the first one; the last one ends at the last column
-        second, last = columns - others * across.tile, columns - across.tile if others else 0
-        last_but_one = 0 if others == 1 else columns - 2 * across.tile
+        second, last = columns - others * across.tile, at_most(1, others, columns - across.tile, 0)
+        last_but_one = at_most(2, others, columns - 2 * across.tile, 0)
 
         def before(start: int) -> int:
-            return max(0, left - start * across.stride)
+            return largest(0, left - start * across.stride)
 
         def after(start: int) -> int:
-            return max(0, start * across.stride - left + across.reach + 1 - x_columns)
+            return largest(0, start * across.stride - left + across.reach + 1 - x_columns)
 
         # The second tile is the next one to leave the image on the left, the last but one on the right.
-        if others and (before(second) or after(last_but_one)):
-            return None
-        return cls(before(0), after(last), only=not others)
+        leave = at_most(1, others, before(second) + after(last_but_one), 0)
+        has_edges = at_most(across.tile, columns, at_most(leave, 0, 1, 0), 0)
+        return has_edges, before(0), after(last), at_most(others, 0, 1, 0)
+
+    @classmethod
+    def of(cls, across: Axis, left: int, columns: int, x_columns: int) -> Edges | None:
+        """Return the edges, or None if there are none; see :meth:`numbers`."""
+        has_edges, before, after, only = cls.numbers(across, left, columns, x_columns)
+        return cls(before, after, only=bool(only)) if has_edges else None
 
 
 @dataclass(frozen=True, slots=True)

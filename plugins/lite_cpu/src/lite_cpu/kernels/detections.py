@@ -44,19 +44,24 @@ class CollectDetections(Kernel):
     """Rows (class, score, box) of each image: the best of all classes.
 
     Pointers: boxes, numbers of results (int32), their scores, their counts (int64), memory for two lists of entries,
-    rows, their index among all boxes (int32), number of rows of each image (int32), number of all rows (two int64,
-    equal), and with :attr:`in_regions` the number of boxes of each image (int32) and the fault. Parameters: number of
-    images, classes and boxes, results of a class in memory, the most rows of an image, length of a list of entries,
-    and with :attr:`in_regions` the number of the fault that the images have not all boxes. There is one work item.
+    rows, their index among all boxes (int32), number of rows of each image (int32), number of all rows (int64,
+    :attr:`totals` times), and with :attr:`in_regions` the number of boxes of each image (int32) and the fault.
+    Parameters: number of images, classes and boxes, results of a class in memory, the most rows of an image, length of
+    a list of entries, and with :attr:`in_regions` the number of the fault that the images have not all boxes. There is
+    one work item.
     Scratch: :data:`~lite_cpu.kernels.ranking.COUNTER_BYTES`.
 
     Attributes:
         best_first: the rows of an image are ordered by their scores; otherwise as in the memory of results.
         in_regions: see :class:`~lite_cpu.kernels.suppression.ClassBoxes`.
+        numbers: those of a box.
+        totals: how often the number of all rows is stored.
     """
 
     best_first: bool = False
     in_regions: bool = False
+    numbers: int = 4
+    totals: int = 2
 
     def emit(self, k: Emitter) -> None:
         with k.kernel(self.symbol) as (pointers, params, begin, end, scratch):
@@ -79,7 +84,7 @@ class CollectDetections(Kernel):
                     self._write(k, pointers, params, image, start, rows.get(), count)
                     pointers.tensor(7, I32)[image].store(count.to(I32))
                     rows.set(rows.get() + count)
-                for i in range(2):
+                for i in range(self.totals):
                     pointers.tensor(8, I64)[i].store(rows.get())
                 if self.in_regions:
                     fault = pointers.tensor(10, I64)
@@ -117,9 +122,9 @@ class CollectDetections(Kernel):
             else:
                 label = label - image * classes
                 box = index = image * many + box
-            target = rows[(row + i) * 6]
+            target = rows[(row + i) * (2 + self.numbers)]
             target.store(label.to(F32))
             target[1].store(scores[at].load())
-            for number in range(4):
-                target[2 + number].store(boxes[box * 4 + number].load())
+            for number in range(self.numbers):
+                target[2 + number].store(boxes[box * self.numbers + number].load())
             indices[row + i].store(index.to(I32))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lite_core.ir import DType
-from lite_cpu.emitter import Emitter, Pointer, Val
+from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.base import Products
 from lite_cpu.kernels.integer_dots import INT16_PAIRS, DotForm, emit_dots, is_x86
 from lite_cpu.kernels.recurrent import Lstm, Step
@@ -69,6 +69,10 @@ class QuantizedLstm(Lstm):
         return Products("8-bit integers")
 
     @property
+    def products_of_lane(self) -> int:
+        return self.form.group
+
+    @property
     def dtypes(self) -> Mapping[str, DType]:
         return {"lengths": I32, "weights": self.form.right, "sums": I32}
 
@@ -77,15 +81,22 @@ class QuantizedLstm(Lstm):
         lanes = machine.lanes()
         return 5 * 4 * self.rows * -(-hidden // lanes) * lanes
 
-    def emit_step(
-        self, k: Emitter, at: Step, weights: Pointer, rounded: Sequence[Pointer], hidden: Val, padded: Val
+    def emit_pass(
+        self,
+        k: Emitter,
+        at: Step,
+        number: int,
+        weights: Pointer,
+        rounded: Sequence[Pointer],
+        padded: Val,
+        units: tuple[Number, Number],
     ) -> None:
         """Emit one step; the memory ``rounded`` receives the integers."""
-        lanes, group = k.machine.lanes(), self.form.group
+        lanes, group, hidden = k.machine.lanes(), self.form.group, at.hidden
         states = [self._quantize(k, s, r.cast(self.form.left), hidden, padded) for s, r in zip(at.state, rounded)]
         scales, columns = at.more
         steps = (hidden + (group - 1)) / group
-        with k.loop(0, padded, lanes) as unit:
+        with k.loop(*units, lanes) as unit:
             here = weights[unit * steps * (_GATES * group)]
             sums = self._dots(k, [state.codes for state in states], here, steps)
             for row, state in enumerate(states):
@@ -95,7 +106,7 @@ class QuantizedLstm(Lstm):
                     total = sums[row][g] - state.zero * columns[place].load(lanes)
                     scale = state.scale * scales[place].load(lanes)
                     values.append(k.fma(total.to(F32), scale, at.bias[place].load(lanes)))
-                self.finish(k, at, 0, row, unit, values)
+                self.finish(k, at, number, row, unit, values)
 
     def projected(self, k: Emitter, at: Step, row: int, unit: Val, gate: int) -> Val:
         return self._units(k, at.projected[row][at.hidden * gate], unit, at.hidden)

@@ -12,14 +12,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lite_core.ir import DType
-from lite_cpu.emitter import Emitter, Params, Pointer, Pointers, Val
+from lite_cpu.emitter import Emitter, Number, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
 from lite_cpu.kernels.depth_loops import by_lane, multiply_add, multiply_by_lane
 from lite_cpu.machine import Machine
 from lite_cpu.scalar_ops import emit_operator
 
-__all__ = ["Activation", "Gru", "Lstm", "Recurrent", "Rnn", "Step"]
+__all__ = [
+    "PARAMETERS",
+    "Activation",
+    "Gru",
+    "LayerTensors",
+    "Lstm",
+    "Recurrent",
+    "Rnn",
+    "Step",
+    "copy_vector",
+    "store_zeros",
+]
 
 F32 = DType.FLOAT32
 
@@ -109,6 +120,11 @@ class Recurrent(Kernel):
         return Products("bfloat16" if self.pairs else "float32")
 
     @property
+    def products_of_lane(self) -> int:
+        """Number of products that one instruction computes for each 32 bits of a vector."""
+        return 2 if self.pairs else 1
+
+    @property
     @abstractmethod
     def passes(self) -> tuple[tuple[int, ...], ...]:
         """Numbers of the gates that are computed together; a pass is finished before the next one starts."""
@@ -161,66 +177,99 @@ class Recurrent(Kernel):
             state, new, cell, reset, rounded = (
                 [memory[padded * (self.rows * i + row)] for row in range(self.rows)] for i in range(5)
             )
-            tensors = _Tensors(pointers, params, self.tensors, {**self.dtypes, **dict(self.narrow)})
+            tensors = LayerTensors(pointers, params, self.tensors, {**self.dtypes, **dict(self.narrow)})
             blocks = (p["sequences"] + (self.rows - 1)) / self.rows
             with k.loop(begin, end) as item:
                 direction, first = item / blocks, item % blocks * self.rows
-                # The rows of the last item beyond the last sequence repeat it.
-                sequences = [k.minimum(first + row, p["sequences"] - 1) for row in range(self.rows)]
+                sequences = self.sequences_of_rows(k, first, p["sequences"])
                 for row, sequence in enumerate(sequences):
-                    _copy(k, tensors.at("initial_h", 0, direction, sequence), state[row], p["hidden"])
+                    copy_vector(k, tensors.at("initial_h", 0, direction, sequence), state[row], p["hidden"])
                     if self.has_cell:
-                        _copy(k, tensors.at("initial_c", 0, direction, sequence), cell[row], p["hidden"])
-                length = p["steps"]
-                if self.lengths:
-                    length = tensors.at("lengths", 0, 0, sequences[0]).load().to(DType.INT64)
-                    # Any number may be given: the loop must neither leave the tensors nor run for hours.
-                    length = k.maximum(k.minimum(length, p["steps"]), 0)
-                backwards = direction >= p["first_reversed"]
+                        copy_vector(k, tensors.at("initial_c", 0, direction, sequence), cell[row], p["hidden"])
+                length = self.length_of(k, tensors, sequences[0], p["steps"])
                 weights = tensors.at("weights", 0, direction, 0)
                 with k.loop(0, length) as turn:
-                    step = backwards.select(length - 1 - turn, turn)
-                    at = Step(
-                        state, new, cell, reset,
-                        [tensors.at("projected", step, direction, s) for s in sequences],
-                        tensors.at("bias", 0, direction, 0),
-                        tensors.at("peepholes", 0, direction, 0) if self.has_peepholes else None,
-                        [tensors.at(name, 0, direction, 0) for name in self.more_tensors],
-                        p["hidden"],
-                    )  # fmt: skip
-                    self.emit_step(k, at, weights, rounded, p["hidden"], padded)
+                    step = (direction >= p["first_reversed"]).select(length - 1 - turn, turn)
+                    at = self.step_at(tensors, (state, new, cell, reset), step, direction, sequences)
+                    for number in range(len(self.passes)):
+                        self.emit_pass(k, at, number, weights, rounded, padded, (0, padded))
                     for row, sequence in enumerate(sequences):
-                        _copy(k, new[row], state[row], padded)
-                        _copy(k, new[row], tensors.at("y", step, direction, sequence), p["hidden"])
+                        copy_vector(k, new[row], state[row], padded)
+                        copy_vector(k, new[row], tensors.at("y", step, direction, sequence), p["hidden"])
                 with k.loop(length, p["steps"]) as step:
-                    _store_zeros(k, tensors.at("y", step, direction, sequences[0]), p["hidden"])
+                    store_zeros(k, tensors.at("y", step, direction, sequences[0]), p["hidden"])
                 for row, sequence in enumerate(sequences):
-                    _copy(k, state[row], tensors.at("y_h", 0, direction, sequence), p["hidden"])
+                    copy_vector(k, state[row], tensors.at("y_h", 0, direction, sequence), p["hidden"])
                     if self.has_cell:
-                        _copy(k, cell[row], tensors.at("y_c", 0, direction, sequence), p["hidden"])
+                        copy_vector(k, cell[row], tensors.at("y_c", 0, direction, sequence), p["hidden"])
 
-    def emit_step(
-        self, k: Emitter, at: Step, weights: Pointer, rounded: Sequence[Pointer], hidden: Val, padded: Val
+    def sequences_of_rows(self, k: Emitter, first: Val, sequences: Val) -> list[Val]:
+        """Return the sequence of each row of a work item; rows beyond the last sequence repeat it."""
+        return [k.minimum(first + row, sequences - 1) for row in range(self.rows)]
+
+    def length_of(self, k: Emitter, tensors: LayerTensors, sequence: Val, steps: Val) -> Val:
+        """Return the number of steps of a sequence."""
+        if not self.lengths:
+            return steps
+        length = tensors.at("lengths", 0, 0, sequence).load().to(DType.INT64)
+        # Any number may be given: the loop must neither leave the tensors nor run for hours.
+        return k.maximum(k.minimum(length, steps), 0)
+
+    def step_at(
+        self,
+        tensors: LayerTensors,
+        states: tuple[Sequence[Pointer], Sequence[Pointer], Sequence[Pointer], Sequence[Pointer]],
+        step: Val,
+        direction: Val,
+        sequences: Sequence[Val],
+    ) -> Step:
+        """Return the addresses of a step; ``states`` are the first four attributes of :class:`Step`."""
+        return Step(
+            *states,
+            [tensors.at("projected", step, direction, s) for s in sequences],
+            tensors.at("bias", 0, direction, 0),
+            tensors.at("peepholes", 0, direction, 0) if self.has_peepholes else None,
+            [tensors.at(name, 0, direction, 0) for name in self.more_tensors],
+            tensors.params[PARAMETERS.index("hidden")],
+        )
+
+    def emit_pass(
+        self,
+        k: Emitter,
+        at: Step,
+        number: int,
+        weights: Pointer,
+        rounded: Sequence[Pointer],
+        padded: Val,
+        units: tuple[Number, Number],
     ) -> None:
-        """Emit one step of the recurrence; ``rounded`` is scratch memory for a rounded state of each row."""
+        """Emit one pass of a step for some of the hidden units.
+
+        Args:
+            k: the emitter.
+            at: the addresses of the step.
+            number: the number of the pass.
+            weights: the packed weights of all passes.
+            rounded: scratch memory for a rounded state of each row.
+            padded: the number of hidden units, rounded up to whole vectors.
+            units: the first unit and the one after the last, multiples of a vector's.
+        """
         lanes = k.machine.lanes()
-        before = 0
-        hidden = hidden / 2 if self.pairs else hidden
-        for number, gates in enumerate(self.passes):
-            source = at.state if number == 0 else at.reset
-            if self.pairs:
-                for wide, narrow in zip(source, rounded):
-                    _copy(k, wide, narrow.cast(DType.BFLOAT16), padded)
-                source = [narrow.cast(PAIR) for narrow in rounded]
-            here = weights[hidden * padded * before]
-            before += len(gates)
-            with k.loop(0, padded, lanes) as unit:
-                panel = here[unit * hidden * len(gates)]
-                products = self._products(k, source, panel, hidden, len(gates))
-                for row in range(self.rows):
-                    biases = [at.bias[unit * self.gates + g * lanes].load(lanes) for g in gates]
-                    sums = [product + bias for product, bias in zip(products[row], biases)]
-                    self.finish(k, at, number, row, unit, sums)
+        hidden = at.hidden / 2 if self.pairs else at.hidden
+        gates = self.passes[number]
+        source = at.state if number == 0 else at.reset
+        if self.pairs:
+            for wide, narrow in zip(source, rounded):
+                copy_vector(k, wide, narrow.cast(DType.BFLOAT16), padded)
+            source = [narrow.cast(PAIR) for narrow in rounded]
+        here = weights[hidden * padded * sum(map(len, self.passes[:number]))]
+        with k.loop(*units, lanes) as unit:
+            panel = here[unit * hidden * len(gates)]
+            products = self._products(k, source, panel, hidden, len(gates))
+            for row in range(self.rows):
+                biases = [at.bias[unit * self.gates + g * lanes].load(lanes) for g in gates]
+                sums = [product + bias for product, bias in zip(products[row], biases)]
+                self.finish(k, at, number, row, unit, sums)
 
     def _products(
         self, k: Emitter, source: Sequence[Pointer], panel: Pointer, hidden: Val, gates: int
@@ -332,7 +381,7 @@ class Rnn(Recurrent):
 
 
 @dataclass(frozen=True, slots=True)
-class _Tensors:
+class LayerTensors:
     """Tensors by name, each with strides for step, direction and sequence; those not in ``dtypes`` are float32."""
 
     pointers: Pointers
@@ -356,11 +405,13 @@ def _each_vector(k: Emitter, count: Val, body: Callable[[Val, Val | None], None]
         body(whole, count - whole)
 
 
-def _copy(k: Emitter, source: Pointer, target: Pointer, count: Val) -> None:
+def copy_vector(k: Emitter, source: Pointer, target: Pointer, count: Val) -> None:
+    """Emit a copy of ``count`` elements, which are converted if the types differ."""
     lanes = k.machine.lanes()
     _each_vector(k, count, lambda i, valid: k.store_first(target[i], k.load_first(source[i], valid, lanes), valid))
 
 
-def _store_zeros(k: Emitter, target: Pointer, count: Val) -> None:
+def store_zeros(k: Emitter, target: Pointer, count: Val) -> None:
+    """Emit stores of ``count`` zeros."""
     zero = k.constant(0.0, F32, k.machine.lanes())
     _each_vector(k, count, lambda i, valid: k.store_first(target[i], zero, valid))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from lite_compiler.tracing.numbers import computed
 from lite_cpu.kernels.tiles import gemm_tile
 from lite_cpu.machine import Machine
 
@@ -48,6 +49,7 @@ _MANY_ITEMS = 8
 _NEARLY = 1.03
 
 
+@computed
 def nearby(length: int) -> int:
     """Return one of sixteen lengths in each octave, the next one: what is best for it is good for ``length``."""
     step = 1 << max(0, length.bit_length() - 5)

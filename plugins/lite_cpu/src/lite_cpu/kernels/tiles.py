@@ -8,13 +8,15 @@ multiplies them by one element of each row of A (:mod:`.depth_loops`).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from lite_compiler.tracing.numbers import computed
+from lite_compiler.tracing.numbers import call
 from lite_core.ir import DType
 from lite_cpu.aligned import aligned_empty
 from lite_cpu.chains import Chain, Operand
@@ -205,21 +207,31 @@ def counts_of_rest(tile_rows: int) -> tuple[int, ...]:
     return (tile_rows // 2, 4, 2, 1) if tile_rows > 8 else (4, 2, 1)
 
 
-@computed
 def rows_time(machine: Machine, rows: int) -> int:
     """Estimate the time of a product with this many rows, in units of one row of a full register tile."""
+    times = _times_of_rest(machine)
+    rest = rows % len(times)
+    time: int = rows - rest + call(operator.getitem, times, rest)
+    return time
+
+
+@lru_cache(64)
+def _times_of_rest(machine: Machine) -> tuple[int, ...]:
+    """Return the time of the rows after the last whole tile, for each number of them."""
     tile_rows, vectors = gemm_tile(machine)
     # A low tile takes as long as one whose multiply-adds hide their latency: that needs eight of them where two units
     # compute, and four where one computes vectors of 512 bits, as the height of its tile tells.
     independent = _INDEPENDENT // 2 if machine.vector_bytes >= 64 and tile_rows <= 8 else _INDEPENDENT
     least = -(-independent // vectors)
-    rest = rows % tile_rows
-    time = rows - rest
-    for count in counts_of_rest(tile_rows):
-        if rest >= count:
-            rest -= count
-            time += max(count, least)
-    return time
+    times = []
+    for rest in range(tile_rows):
+        time = 0
+        for count in counts_of_rest(tile_rows):
+            if rest >= count:
+                rest -= count
+                time += max(count, least)
+        times.append(time)
+    return tuple(times)
 
 
 def load_columns(k: Emitter, pointer: Pointer, vectors: int, valid: Val | None) -> list[Val]:

@@ -92,10 +92,13 @@ def emit_update(
         "new_batch": new.strides[0], "new_line": new.strides[1] if new.rank == 4 else 0,
         "new_position": new.strides[-2], **numbers,
     }  # fmt: skip
-    tensors = [t.as_bits() for t in tensors]
+    past, new, present = (t.as_bits() for t in tensors)
     given = [t for t in strides if t is not None]
     kernel = CacheUpdate(past.dtype.itemsize, more is not None, circular, bool(given))
     params = [listed.get(name, 0) for name in cache_update.PARAMETERS]
     items = present.shape[0] * lines
     if prod(present.shape):
-        lowering.step(kernel, [*tensors, *given, *(more or [])], params, items)
+        # A cache of the same shape, in memory of its own, has each position where it was.
+        is_same = more is not None and present.bytes == present.storage.bytes == past.bytes == past.storage.bytes
+        overwrites = (2,) if is_same and not given else ()
+        lowering.step(kernel, [present, new, past, *given, *(more or [])], params, items, overwrites=overwrites)

@@ -302,10 +302,9 @@ def _evaluate_node(weights: WeightCache, node: Node, arrays: Sequence[Array | No
     if node.qualified_op == "QuantizeLinear" and arrays[0] is not None and arrays[1] is None:
         # The input is already divided by the scale (quantization.py), which the operator's definition requires.
         arrays = [arrays[0], np.ones((), arrays[0].dtype), *arrays[2:]]
-    results: Sequence[Array] = call(partial(_evaluate_plain, node), *arrays)
+    if not is_traced(*arrays):
+        return evaluate_node(node, arrays)
+    from lite_compiler.tracing.evaluation import Evaluation  # imported late: most sessions have inputs of one shape
+
+    results: Sequence[Array] = call(Evaluation(node), *arrays)
     return results
-
-
-def _evaluate_plain(node: Node, *arrays: Array | None) -> Sequence[Array]:
-    """Compute a node; the results are a tuple, whose parts can be recorded one by one."""
-    return tuple(evaluate_node(node, arrays))

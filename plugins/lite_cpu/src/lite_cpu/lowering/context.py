@@ -26,12 +26,13 @@ from lite_core.ir import DType, Graph, Node, PanelLayout, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.external import ExternalSgemm, no_external_sgemm
 from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.gemm import gemm_tile, pack_panels
+from lite_cpu.kernels.gemm import gemm_tile
 from lite_cpu.lowering.chaining import run_chain
 from lite_cpu.lowering.copying import copy_elements, vectorizable
 from lite_cpu.lowering.lowering_cache import LoweringCache
 from lite_cpu.lowering.steps import PlannedStep, StepEmitter
 from lite_cpu.lowering.weights import Recipe, WeightCache
+from lite_cpu.panel_preparation import prepare_panels
 from lite_cpu.tensors import ABSOLUTE, FIRST_ARGUMENT, Storage, Tensor
 
 __all__ = ["Lowering", "channels_last_order"]
@@ -192,7 +193,7 @@ class Lowering(StepEmitter):
         matrix: Array = array.reshape(array.shape[:2]).T
         columns, depth = array.shape[:2]
         layout = PanelLayout((columns, depth), (1, 0), depth, columns, lanes * vectors, lanes)
-        pack = partial(pack_panels, matrix[None], lanes, vectors)
+        pack = partial(prepare_panels, self.library, matrix[None])
         return self.packed(("panels", lanes, vectors), [array], pack, layout)
 
     def cached(self, node: Node, key: Hashable, make: Callable[[], _Object]) -> _Object:

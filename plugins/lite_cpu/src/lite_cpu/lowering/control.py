@@ -7,7 +7,7 @@ the inputs, and the outputs of iterations into the stacked outputs, at a place t
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -16,110 +16,22 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Graph, Node, Value
 from lite_cpu.control_shapes import has_known_shapes, refuse_changing_shapes
-from lite_cpu.kernels.base import Kernel
-from lite_cpu.kernels.control import BeginLoop, Fail, MoveSlice, NextIteration, SkipUnless
-from lite_cpu.lowering.compile import lower_body
+from lite_cpu.kernels.control import BeginLoop, Fail, NextIteration, SkipUnless
 from lite_cpu.lowering.context import Lowering
+from lite_cpu.lowering.loop_bodies import (
+    Body,
+    emit_jump,
+    emit_step,
+    lower_iteration,
+    move_new_values,
+    move_slice,
+    set_target,
+)
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.replacing import place_over
 from lite_cpu.lowering.shape import attributes_of, input_of, required_input
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
-
-#: Operators that may find invalid indices, which are an error only if the loop has an iteration.
-_MAY_FAIL = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "TensorScatter"})
-
-#: Operators that are worth the memory of their results during the whole loop.
-_COSTLY = frozenset({"Conv", "ConvTranspose", "Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"})
-
-
-# **** bodies ****
-
-
-class _Body:
-    """A body as a separate graph, with the tensors and known elements of what it takes from outside.
-
-    Args:
-        lowering: the context of the graph that contains the node.
-        graph: the body.
-        tensors: the tensors of the body's own inputs that are not known.
-        known: the elements of the others.
-    """
-
-    def __init__(
-        self, lowering: Lowering, graph: Graph, tensors: Mapping[Value, Tensor], known: Mapping[Value, Array]
-    ) -> None:
-        self._lowering = lowering
-        self._given = dict(tensors)
-        constants = {**graph.constants, **known}
-        for value in graph.captured():
-            array = lowering.known(value)
-            if array is None:
-                self._given[value] = lowering.tensor(value)
-            else:
-                constants[value] = array
-        self._name, self._outputs, self._nodes = graph.name, graph.outputs, graph.nodes
-        self._constants = constants
-        self._computed = {value for node in graph.nodes for value in node.outputs if value is not None}
-
-    def lower_invariant(self, changing: Container[Value]) -> None:
-        """Emit the steps of the nodes that compute the same in each iteration, before the loop.
-
-        Args:
-            changing: the inputs of the body that differ between iterations.
-        """
-        fixed = {*self._constants, *(value for value in self._given if value not in changing)}
-        own = []
-        for node in self._nodes:
-            if not node.subgraphs and fixed.issuperset(node.used()) and node.op not in _MAY_FAIL:
-                own.append(node)
-                fixed.update(value for value in node.outputs if value is not None)
-        if not any(node.op in _COSTLY for node in own):
-            return
-        self._nodes = [node for node in self._nodes if node not in own]
-        needed = {*self._outputs, *(value for node in self._nodes for value in node.used())}
-        positions = {
-            value: self._lowering.allocate(value.shape, value.dtype)
-            for node in own
-            for value in node.outputs
-            if value is not None and value in needed
-        }
-        self._lower(own, positions)
-        self._computed -= positions.keys()
-        self._given.update(positions)
-
-    def computes(self, value: Value) -> bool:
-        """Return True if a node of the body computes a value."""
-        return value in self._computed
-
-    def lower(self, results: Mapping[Value, Tensor]) -> None:
-        """Emit the steps of the body. ``results`` are the positions of outputs that it computes."""
-        self._lower(self._nodes, results)
-
-    def _lower(self, nodes: Sequence[Node], results: Mapping[Value, Tensor]) -> None:
-        graph = Graph(self._name, inputs=[*self._given], outputs=[*results], nodes=nodes, constants=self._constants)
-        lower_body(self._lowering, graph, [*self._given.values()], [*results.values()])
-
-    def passed(self, value: Value) -> Tensor:
-        """Return the tensor of an output that the body does not compute."""
-        array = self._constants.get(value)
-        return self._given[value] if array is None else self._lowering.constant(array)
-
-
-def _step(lowering: Lowering, kernel: Kernel, tensors: Sequence[Tensor], params: Sequence[int] = ()) -> int:
-    """Emit a step of one work item and return its number."""
-    lowering.step(kernel, tensors, params, 1)
-    return len(lowering.steps) - 1
-
-
-def _jump(lowering: Lowering, kernel: Kernel, tensors: Sequence[Tensor]) -> int:
-    """Emit a step that may jump, and return its number; :func:`_set_target` says where."""
-    return _step(lowering, kernel, [lowering.allocate((1,), DType.INT64), *tensors])
-
-
-def _set_target(lowering: Lowering, jump: int, target: int) -> None:
-    lowering.steps[jump].jump = target - jump
 
 
 def _dense_target(lowering: Lowering, value: Value) -> Tensor:
@@ -148,12 +60,12 @@ def if_(lowering: Lowering, group: Group) -> None:
     if known is not None:
         _branch(lowering, node, branches[0 if known.reshape(-1)[0] else 1], results)
     else:
-        skip_then = _jump(lowering, SkipUnless(True), [lowering.dense(lowering.tensor(condition))])
+        skip_then = emit_jump(lowering, SkipUnless(True), [lowering.dense(lowering.tensor(condition))])
         _branch(lowering, node, branches[0], results)
-        skip_else = _jump(lowering, SkipUnless(False), [])
-        _set_target(lowering, skip_then, len(lowering.steps))
+        skip_else = emit_jump(lowering, SkipUnless(False), [])
+        set_target(lowering, skip_then, len(lowering.steps))
         _branch(lowering, node, branches[1], results)
-        _set_target(lowering, skip_else, len(lowering.steps))
+        set_target(lowering, skip_else, len(lowering.steps))
     for value, result in zip(node.outputs, results):
         if value is not None and result is not None:
             _deliver(lowering, value, result)
@@ -162,9 +74,9 @@ def if_(lowering: Lowering, group: Group) -> None:
 def _branch(lowering: Lowering, node: Node, graph: Any, results: Sequence[Tensor | None]) -> None:
     if not has_known_shapes(graph):  # see :func:`fits`
         fault, number = lowering.fault(f"{node.describe()}: {graph.name} does not fit the shapes of this run")
-        _step(lowering, Fail(), [fault], [number])
+        emit_step(lowering, Fail(), [fault], [number])
         return
-    body = _Body(lowering, graph, {}, {})
+    body = Body(lowering, graph, {}, {})
     pairs = [(value, result) for value, result in zip(graph.outputs, results) if result is not None]
     own = {value: result for value, result in reversed(pairs) if body.computes(value)}
     body.lower(own)
@@ -244,24 +156,24 @@ def _lower_loop(lowering: Lowering, node: Node, positions: _Places, stacks: Sequ
         body.inputs[0]: positions.counter.view(body.inputs[0].shape, (1,) * len(body.inputs[0].shape)),
         body.inputs[1]: positions.condition.view(body.inputs[1].shape, (1,) * len(body.inputs[1].shape)),
     }
-    inner = _Body(lowering, body, {**counters, **carried.positions}, carried.known)
+    inner = Body(lowering, body, {**counters, **carried.positions}, carried.known)
     inner.lower_invariant({*counters, *carried.changing_inputs})
     limits = [positions.limit] if positions.limit is not None else []
     befores = [] if before is None else [lowering.dense(lowering.tensor(before))]
-    skip = _jump(
+    skip = emit_jump(
         lowering, BeginLoop(bool(limits), bool(befores)), [positions.counter, positions.condition, *limits, *befores]
     )
     first = len(lowering.steps)
     ends = [] if before is None or body.outputs[0] is body.inputs[1] else [body.outputs[0]]
     outputs = [v for v, stack in zip(body.outputs[1 + count :], stacks) if stack is not None]
-    new = _lower_iteration(lowering, inner, [*ends, *carried.changing, *outputs])
+    new = lower_iteration(lowering, inner, [*ends, *carried.changing, *outputs])
     for value, stack in zip(body.outputs[1 + count :], stacks):
         if stack is not None:
             length = prod(stack.shape[1:])
-            _move(lowering, new[value], stack, positions.counter, True, (1, length, 0, 0, length))
+            move_slice(lowering, new[value], stack, positions.counter, True, (1, length, 0, 0, length))
     carried.move(new, inner, first)
     _end_iteration(lowering, positions, [lowering.dense(new[value]) for value in ends], first)
-    _set_target(lowering, skip, len(lowering.steps))
+    set_target(lowering, skip, len(lowering.steps))
     carried.bind(node.outputs[:count])
 
 
@@ -271,46 +183,12 @@ def _end_iteration(lowering: Lowering, positions: _Places, conditions: Sequence[
     ``conditions`` has the condition that the body computes, if it can end the loop.
     """
     if len(lowering.steps) == first:
-        _jump(lowering, SkipUnless(False), [])  # does nothing: a step cannot jump to itself
+        emit_jump(lowering, SkipUnless(False), [])  # does nothing: a step cannot jump to itself
     limits = [] if positions.limit is None else [positions.limit]
     kernel = NextIteration(bool(limits), bool(conditions))
-    _set_target(
-        lowering, _jump(lowering, kernel, [positions.counter, positions.condition, *limits, *conditions]), first
+    set_target(
+        lowering, emit_jump(lowering, kernel, [positions.counter, positions.condition, *limits, *conditions]), first
     )
-
-
-def _lower_iteration(lowering: Lowering, body: _Body, outputs: Sequence[Value]) -> dict[Value, Tensor]:
-    """Emit an iteration, and return where its outputs are at its end."""
-    results = {v: lowering.allocate(v.shape, v.dtype) for v in outputs if body.computes(v)}
-    body.lower(results)
-    return {value: results[value] if value in results else body.passed(value) for value in outputs}
-
-
-def _move(
-    lowering: Lowering,
-    slice_: Tensor,
-    whole: Tensor,
-    counter: Tensor,
-    into: bool,
-    positions: tuple[int, int, int, int, int],
-) -> None:
-    """Emit a copy of the slice of an iteration.
-
-    Args:
-        lowering: the context that the step is emitted into.
-        slice_: the slice; a source of any layout, or a contiguous destination.
-        whole: the contiguous tensor of all slices.
-        counter: the counter of the loop.
-        into: copy the slice into the whole, or else out of it.
-        positions: number of rows of the slice, their length, their distance in the whole, the first iteration's first
-            element there, and the distance to the next iteration's.
-    """
-    rows, length, *rest = positions
-    slice_ = lowering.dense(slice_)
-    pair = [whole.as_bits(), slice_.as_bits()]
-    if rows * length:
-        kernel = MoveSlice(whole.dtype.itemsize, into)
-        lowering.step(kernel, [*(pair if into else pair[::-1]), counter], [length, *rest], rows)
 
 
 class _Carried:
@@ -358,26 +236,10 @@ class _Carried:
         """The outputs of the body for values that it changes."""
         return [after for value, after in self._pairs if value is not after]
 
-    def move(self, new: Mapping[Value, Tensor], body: _Body, first: int) -> None:
-        """Emit the moves of new values to where the old ones are, or let the steps from ``first`` on write them there.
-
-        Values that the body only passes on, to another place, are copied before any is overwritten.
-        """
-        lowering = self._lowering
-        changing = [(self._places[value], after) for value, after in self._pairs if value is not after]
-        moves: list[tuple[Tensor, Tensor]] = []
-        taken: set[Value] = set()
-        for place, after in changing:
-            source = new[after]
-            if after in taken or not body.computes(after):
-                copy = lowering.allocate(place.shape, place.dtype)
-                lowering.copy(source, copy)
-                source = copy
-            taken.add(after)
-            moves.append((source, place))
-        for source, place in moves:
-            if not place_over(lowering.steps, first, source, place):
-                lowering.copy(source, place)
+    def move(self, new: Mapping[Value, Tensor], body: Body, first: int) -> None:
+        """Move new values to where the old ones are; see :func:`move_new_values`."""
+        pairs = [(self._places[value], after) for value, after in self._pairs if value is not after]
+        move_new_values(self._lowering, pairs, new, body, first)
 
     def bind(self, finals: Sequence[Value | None]) -> None:
         """Make the positions the tensors of the loop's outputs."""
@@ -408,22 +270,22 @@ def scan(lowering: Lowering, group: Group) -> None:
     carried = _Carried(lowering, body.inputs[:states], node.inputs[:states], body.outputs[:states])
     if trips:
         slices = {v: lowering.allocate(v.shape, v.dtype) for v in body.inputs[states:]}
-        inner = _Body(lowering, body, {**carried.positions, **slices}, carried.known)
+        inner = Body(lowering, body, {**carried.positions, **slices}, carried.known)
         inner.lower_invariant({*slices, *carried.changing_inputs})
         positions = _Places(lowering, lowering.constant(np.array(trips)))
         assert positions.limit is not None
-        _jump(lowering, BeginLoop(True, False), [positions.counter, positions.condition, positions.limit])
+        emit_jump(lowering, BeginLoop(True, False), [positions.counter, positions.condition, positions.limit])
         first = len(lowering.steps)
         lowering.steps[-1].jump = 0  # there is an iteration
         directions = attributes["scan_input_directions"] or [0] * count
         for slice_, whole, axis, back in zip(slices.values(), sequences, axes, directions):
-            _move(lowering, slice_, whole, positions.counter, False, _along(whole.shape, axis, back))
-        new = _lower_iteration(lowering, inner, [*carried.changing, *(v for v in body.outputs[states:])])
+            move_slice(lowering, slice_, whole, positions.counter, False, _along(whole.shape, axis, back))
+        new = lower_iteration(lowering, inner, [*carried.changing, *(v for v in body.outputs[states:])])
         axes = attributes["scan_output_axes"] or [0] * len(outputs)
         directions = attributes["scan_output_directions"] or [0] * len(outputs)
         for value, stack, axis, back in zip(body.outputs[states:], stacks, axes, directions):
             if stack is not None:
-                _move(
+                move_slice(
                     lowering, new[value], stack, positions.counter, True, _along(stack.shape, axis % stack.rank, back)
                 )
         carried.move(new, inner, first)
@@ -435,7 +297,7 @@ def scan(lowering: Lowering, group: Group) -> None:
 
 
 def _along(shape: Sequence[int], axis: int, backwards: bool) -> tuple[int, int, int, int, int]:
-    """Return where the slices along an axis are, as :func:`_move` takes it."""
+    """Return where the slices along an axis are, as :func:`move_slice` takes it."""
     inner = prod(shape[axis + 1 :])
     first, step = ((shape[axis] - 1) * inner, -inner) if backwards else (0, inner)
     return prod(shape[:axis]), inner, shape[axis] * inner, first, step

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise, product
 
-from lite_compiler.tracing.numbers import computed_by, decided, largest, smallest
+from lite_compiler.tracing.numbers import call, is_traced, largest, smallest
 from lite_core.ir import DType
 from lite_cpu.kernels.direct import MOST_PLANES, Direct, DirectShape
 from lite_cpu.kernels.gemm import Gemm, GemmShape
@@ -164,7 +164,7 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     rows, block = _block(shape, kernel.machine_of_tile(lowering.machine), lowering.options.threads)
     shape = replace(shape, band_rows=rows, column_block=block)
     is_uniform = all(t.strides[2] == out_width * t.strides[3] or out_height == 1 for t in (target, *operands))
-    if is_uniform and _worth_gathering(lowering.machine, shape):
+    if is_uniform and _worth_gathering(lowering.machine, rows, shape.out_width, columns):
         shape, kernel = replace(shape, gathered=True), replace(kernel, gathered=True)
     kernel, shape, scratch_bytes = direct_in_tiles(lowering.machine, kernel, shape)
     lowering.step(
@@ -178,46 +178,66 @@ def direct(lowering: Lowering, task: Convolution, weights: Tensor) -> None:
     )
 
 
-def _similar_block(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
+def _block(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
+    """Return the rows of a band and the columns of a work item."""
+    if threads == 1:
+        return _highest_block(shape, machine)
+    if not is_traced(shape):
+        return _best_block(shape, machine, threads)
+    # Only these sizes matter.
+    like = replace(
+        shape, height=0, width=0, out_height=0, out_width=0, x_batch=0, x_row=0, x_pixel=0, x_channel=0, y_batch=0,
+        y_row=0, y_pixel=0, b_group=0,
+    )  # fmt: skip
+    sizes = shape.out_height, shape.out_width
+    block: tuple[int, int] = (
+        call(_similar_block, like, machine, threads, *sizes)
+        if is_traced(like)
+        else _blocks_like(like, machine, threads)(*sizes)
+    )
+    return block
+
+
+@lru_cache(1024)  # the layers of a block are alike
+def _blocks_like(like: DirectShape, machine: Machine, threads: int) -> Callable[[int, int], tuple[int, int]]:
+    """Return the function that returns blocks of convolutions which differ only in the sizes of the output."""
+    best = cache(lambda height, width: _best_block(replace(like, out_height=height, out_width=width), machine, threads))
+
+    def block(height: int, width: int) -> tuple[int, int]:
+        near = nearby(height)
+        rows, columns = call(best, near, nearby(width))
+        return -(-height // -(-near // rows)), columns
+
+    return block
+
+
+def _similar_block(like: DirectShape, machine: Machine, threads: int, height: int, width: int) -> tuple[int, int]:
     """Return the block of a convolution of about the same size, with bands that are as high as all others.
 
     See :func:`lite_cpu.kernels.gemm_blocks.gemm_blocks`, for which the same is done for the same reason.
     """
-    if threads == 1:
-        return _block_of(shape, machine, threads)
-    height = nearby(shape.out_height)
-    # Only these sizes matter.
-    like = replace(
-        shape, height=0, width=0, out_height=height, out_width=nearby(shape.out_width), x_batch=0, x_row=0, x_pixel=0,
-        x_channel=0, y_batch=0, y_row=0, y_pixel=0, b_group=0,
-    )  # fmt: skip
-    rows, columns = _block_of(like, machine, threads)
-    return -(-shape.out_height // -(-height // rows)), columns
+    return _blocks_like(like, machine, threads)(height, width)
 
 
-@computed_by(_similar_block)
-def _block(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
-    """Return the rows of a band and the columns of a work item."""
-    return _block_of(shape, machine, threads)
+def _highest_block(shape: DirectShape, machine: Machine) -> tuple[int, int]:
+    """Return the block with all columns, and bands of input that take at most half of the second-level cache."""
+    panel = gemm_tile(machine)[1] * machine.lanes()
+    row_bytes = shape.itemsize * shape.row_stride * shape.band_width * shape.channels
+    highest = smallest(shape.out_height, largest(1, machine.l2_bytes // 2 // largest(1, row_bytes)))
+    return -(-shape.out_height // -(-shape.out_height // highest)), -(-shape.columns // panel) * panel
 
 
 @lru_cache(1024)  # the layers of a block are alike
-def _block_of(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
-    """Return the rows of a band and the columns of a work item.
+def _best_block(shape: DirectShape, machine: Machine, threads: int) -> tuple[int, int]:
+    """Return the rows of a band and the columns of a work item that keep all of several threads busy.
 
-    A band of input takes at most half of the second-level cache. Several threads get items that keep all of them busy:
-    low bands copy more rows twice and read the weights more often, and items of few columns copy the same input again.
+    Low bands copy more rows twice and read the weights more often, and items of few columns copy the same input again.
     """
     panel = gemm_tile(machine)[1] * machine.lanes()
-    height, columns = shape.out_height, -(-shape.columns // panel) * panel
-    row_bytes = shape.itemsize * shape.row_stride * shape.band_width * shape.channels
-    highest = min(height, max(1, machine.l2_bytes // 2 // max(1, row_bytes)))
-    rows, width = -(-height // -(-height // highest)), columns
-    if threads > 1:
-        divisions = product(fractions(rows, 1), fractions(columns, panel))
-        times = {division: _timed_items(machine, shape, *division) for division in divisions}
-        rows, width = best_division(times, threads, lambda d: gives_own_rows(shape.out_height, d[0], threads))
-    return rows, width
+    rows, columns = _highest_block(shape, machine)
+    divisions = product(fractions(rows, 1), fractions(columns, panel))
+    times = {division: _timed_items(machine, shape, *division) for division in divisions}
+    return best_division(times, threads, lambda d: gives_own_rows(shape.out_height, d[0], threads))
 
 
 def _timed_items(machine: Machine, shape: DirectShape, band_rows: int, column_block: int) -> Items:
@@ -226,7 +246,7 @@ def _timed_items(machine: Machine, shape: DirectShape, band_rows: int, column_bl
         band = replace(shape, band_rows=rows)
         together = rows_time(machine, rows * shape.out_width)
         copied = band.band_elements
-        if _worth_gathering(machine, band):
+        if _worth_gathering(machine, rows, band.out_width, band.columns):
             time, copied = together, copied + rows * shape.out_width * window
         else:
             time = rows * rows_time(machine, shape.out_width)
@@ -237,16 +257,19 @@ def _timed_items(machine: Machine, shape: DirectShape, band_rows: int, column_bl
     return times
 
 
-@decided
-def _worth_gathering(machine: Machine, shape: DirectShape) -> bool:
+def _worth_gathering(machine: Machine, rows: int, width: int, columns: int) -> bool:
     """Return True if one product over all pixels of a band is faster than one product for each of its rows.
+
+    The band has ``rows`` rows of ``width`` pixels, of as many columns.
 
     Copying an element of a window takes about as long as multiplying it with three columns, see :data:`_COPY`.
     Measured with AVX2, whose tile has 6 rows: 7x7x512 of stride 2 from 70 to 97 GFLOP/s, 14x14x256 from 99 to 114.
     """
-    by_rows = shape.band_rows * rows_time(machine, shape.out_width)
-    at_once = rows_time(machine, shape.band_rows * shape.out_width)
-    return by_rows > (1.03 + 3 / max(1, shape.columns)) * at_once
+    by_rows = rows * rows_time(machine, width)
+    at_once = rows_time(machine, rows * width)
+    columns = largest(1, columns)
+    # More than 1.03 + 3 / columns times as long, in whole numbers, which native code compares for other sizes.
+    return 100 * columns * by_rows > (103 * columns + 300) * at_once
 
 
 def pixels_stride(tensor: Tensor) -> int | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from lite_compiler.fusion import Group
-from lite_compiler.tracing.numbers import computed, largest
+from lite_compiler.tracing.numbers import at_most, call, largest, smallest
 from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain
 from lite_cpu.kernels.depthwise import Axis, Depthwise, DepthwiseShape, Edges, pack_depthwise
@@ -35,10 +35,17 @@ class DepthwisePlan:
     """A kernel with its arguments. ``tensors`` are the input, packed weights, output and operands of the epilogue."""
 
     kernel: Depthwise
+    tile_rows: int
     shape: DepthwiseShape
     tensors: list[Tensor]
     operand_strides: list[tuple[int, int, int]]
     flops: int
+
+    @property
+    def items(self) -> int:
+        """The work items: rows of tiles over blocks of channels."""
+        shape = self.shape
+        return shape.batches * -(-shape.rows // self.tile_rows) * -(-shape.channels // shape.channel_block)
 
 
 def is_depthwise(lowering: Lowering, group: Group, window: Window) -> bool:
@@ -97,7 +104,7 @@ def depthwise(lowering: Lowering, group: Group, window: Window, source: Tensor, 
     if target.size == 0:
         return
     plan = plan_depthwise(lowering, group, window, source, target)
-    items = plan.kernel.items(plan.shape)
+    items = plan.items
     grain = largest(1, _ITEM_FLOPS * items // plan.flops)
     params = plan.shape.params(plan.operand_strides)
     lowering.step(plan.kernel, plan.tensors, params, items, grain, flops=plan.flops)
@@ -115,7 +122,7 @@ def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Ten
     images = [as_image(t) for t in operands]
     image = _Image(channels, source.shape[2], source.shape[3], source.strides[3], source.dtype)
     machine, threads = lowering.machine, lowering.options.threads
-    kernel, block = _kernel(window, image, target.shape, epilogue, machine, threads)
+    kernel, tile_rows, block = _kernel(window, image, target.shape, epilogue, machine, threads)
     shape = DepthwiseShape(
         batches=batch,
         rows=rows,
@@ -138,7 +145,7 @@ def plan_depthwise(lowering: Lowering, group: Group, window: Window, source: Ten
     )
     strides = [image_strides(t) for t in images]
     flops = 2 * target.size * window.kernel[0] * window.kernel[1]
-    return DepthwisePlan(kernel, shape, [source, weights, target, *images], strides, flops)
+    return DepthwisePlan(kernel, tile_rows, shape, [source, weights, target, *images], strides, flops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,56 +169,71 @@ class _Image:
         return self.pixel * self.dtype.itemsize
 
 
-@computed
-@lru_cache(1024)  # the layers of a block are alike
 def _kernel(
     window: Window, image: _Image, shape: tuple[int, ...], epilogue: Chain, machine: Machine, threads: int
-) -> tuple[Depthwise, int]:
-    """Return the kernel for a result of a shape, and the channels of a work item."""
+) -> tuple[Depthwise, int, int]:
+    """Return the kernel for a result of a shape, the rows of its tiles, and the channels of a work item."""
     batch, channels, rows, columns = shape
     lanes = machine.lanes()
-    across, down, ahead = _tile(window, rows, columns, image, machine)
-    edges = Edges.of(across, window.begin[1], columns, image.columns)
-    rows_of_tiles = batch * -(-rows // (down.tile if down else 1))
-    block = _channel_block(channels, rows_of_tiles, lanes, threads)
+    tile, tile_rows, ahead = _tile(window, rows, columns, image, machine)
+    block = _channel_block(channels, batch * -(-rows // largest(1, tile_rows)), lanes, threads)
     # The blocks of a pixel would prefetch each other's channels.
-    return Depthwise(across, down, channels < lanes, epilogue, edges, ahead and block >= channels, image.dtype), block
+    ahead = at_most(channels, block, ahead, 0)
+    edges = Edges.numbers(
+        Axis(window.kernel[1], window.strides[1], window.dilations[1], tile), window.begin[1], columns, image.columns
+    )
+    kernels = _kernels(window, bool(channels < lanes), epilogue, image.dtype)
+    return call(kernels, tile, tile_rows, ahead, *edges), largest(1, tile_rows), block
 
 
-def _tile(window: Window, rows: int, columns: int, source: _Image, machine: Machine) -> tuple[Axis, Axis | None, bool]:
+@lru_cache(1024)  # the layers of a block are alike
+def _kernels(window: Window, narrow: bool, epilogue: Chain, dtype: DType) -> Callable[..., Depthwise]:
+    """Return the function that makes a kernel from what :func:`_tile` and :meth:`Edges.numbers` return."""
+
+    @cache
+    def kernel(tile: int, tile_rows: int, ahead: int, has_edges: int, before: int, after: int, only: int) -> Depthwise:
+        across = Axis(window.kernel[1], window.strides[1], window.dilations[1], tile)
+        down = Axis(window.kernel[0], window.strides[0], window.dilations[0], tile_rows) if tile_rows else None
+        edges = Edges(before, after, only=bool(only)) if has_edges else None
+        return Depthwise(across, down, narrow, epilogue, edges, bool(ahead), dtype)
+
+    return kernel
+
+
+def _tile(window: Window, rows: int, columns: int, source: _Image, machine: Machine) -> tuple[int, int, int]:
     """Choose the register tile: its columns and, if the rows of the window are unrolled, its rows.
 
     The rows of larger windows stay a loop: two rows gain less there, and the unrolled code would take twice as long to
     compile.
 
     Returns:
-        The geometry along a row and along a column, and whether each tile prefetches the input of the next one.
+        The columns, the rows or 0, and 1 if each tile prefetches the input of the next one.
     """
     (kh, kw), (sh, sw), (dh, dw) = window.kernel, window.strides, window.dilations
     if not (1 < kh <= 3 and kw <= 3 and rows > 1):
-        return Axis(kw, sw, dw, min(_tile_columns(columns), max(1, 128 // kw))), None, False
+        return smallest(_tile_columns(columns), max(1, 128 // kw)), 0, 0
     few_registers = machine.vector_registers < 32
-    if sw > 1 and columns >= 8 and _gains_by_prefetching(source, machine):
-        # The input under a tile and that of the next one must fit into the first-level cache together. With many
-        # registers a single row of output is no faster than two without prefetching.
-        for tile_rows in (2, 1) if few_registers else (2,):
-            across, down = Axis(kw, sw, dw, 4), Axis(kh, sh, dh, tile_rows)
-            pixels = (across.reach + 1) * (down.reach + 1)
-            if 2 * pixels * source.pixel_bytes <= machine.l1_bytes:
-                return across, down, True
-    tile_columns, tile_rows = _tile_sides(columns, few_registers and sw == 1)
-    return Axis(kw, sw, dw, tile_columns), Axis(kh, sh, dh, tile_rows), False
+    tile, tile_rows = _tile_sides(columns, few_registers and sw == 1)
+    # The input under a tile and that of the next one must fit into the first-level cache together. With many registers
+    # a single row of output is no faster than two without prefetching.
+    for ahead_rows in () if sw == 1 else (2, 1) if few_registers else (2,):
+        across, down = Axis(kw, sw, dw, 4), Axis(kh, sh, dh, ahead_rows)
+        if 2 * (across.reach + 1) * (down.reach + 1) * source.pixel_bytes <= machine.l1_bytes:
+            ahead = at_most(8, columns, _gains_by_prefetching(source, machine), 0)
+            return at_most(1, ahead, 4, tile), at_most(1, ahead, ahead_rows, tile_rows), ahead
+    return tile, tile_rows, 0
 
 
-def _gains_by_prefetching(source: _Image, machine: Machine) -> bool:
-    """Return True if tiles should prefetch input of a convolution with a stride.
+def _gains_by_prefetching(source: _Image, machine: Machine) -> int:
+    """Return 1 if tiles should prefetch input of a convolution with a stride, else 0.
 
     Measured on Zen 4 with 1 MiB of second-level cache: images of 56 and 112 pixels, which do not fit there, gain 5 to
     25 % with AVX2 and up to 10 % with AVX-512; those that fit lose up to 20 %. With stride 1, which reads fewer pixels
     for each multiply-add, some layers gain 8 % and others lose 5 %.
     """
-    is_far, lanes = source.bytes > machine.l2_bytes * 2 // 3, machine.lanes(source.dtype.itemsize)
-    return is_far and machine.lanes() < source.channels and source.pixel <= source.channels + lanes
+    is_far = at_most(machine.l2_bytes * 2 // 3 + 1, source.bytes, 1, 0)
+    lanes = machine.lanes(source.dtype.itemsize)
+    return is_far if machine.lanes() < source.channels and source.pixel <= source.channels + lanes else 0
 
 
 def _tile_sides(columns: int, cramped: bool) -> tuple[int, int]:
@@ -222,24 +244,24 @@ def _tile_sides(columns: int, cramped: bool) -> tuple[int, int]:
     registers: with stride 1 (``cramped``) they then lose to 2 x 4, and in images of up to 14 columns both lose to
     1 x 7. With stride 2 they win all the same (Zen 4, AVX2 and AVX-512).
     """
-    tile = _tile_columns(columns)
-    if columns > (14 if cramped else 28):
-        tile = 4
-    return tile, 1 if cramped and tile == 7 else 2
+    tile = at_most(columns, 14 if cramped else 28, _tile_columns(columns), 4)
+    return tile, at_most(7, tile, 1, 2) if cramped else 2
 
 
 def _tile_columns(columns: int) -> int:
     """Return the width of tiles: 7 or 4, whichever computes fewer columns twice, or all columns if they are fewer."""
-    return min((n for n in (7, 4) if n <= columns), key=lambda n: -(-columns // n) * n, default=columns)
+    best = at_most(-(-columns // 7) * 7, -(-columns // 4) * 4, 7, 4)
+    return at_most(7, columns, best, smallest(columns, 4))
 
 
 def _channel_block(channels: int, rows_of_tiles: int, lanes: int, threads: int) -> int:
     """Return the channels of a work item: all, or fewer if there are too few rows for the threads."""
     vectors = -(-channels // lanes)
     wanted = 1 if threads == 1 else 4 * threads
-    if rows_of_tiles >= wanted or channels % lanes:
+    if channels % lanes:
         return vectors * lanes
-    return -(-vectors // min(vectors, -(-wanted // rows_of_tiles))) * lanes
+    part = -(-vectors // smallest(vectors, -(-wanted // largest(1, rows_of_tiles)))) * lanes
+    return at_most(wanted, rows_of_tiles, vectors * lanes, part)
 
 
 def _packed(lowering: Lowering, group: Group, lanes: int) -> Tensor:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from lite_compiler.fusion import Group
-from lite_compiler.tracing.numbers import computed
+from lite_compiler.tracing.numbers import call, computed, largest, smallest
 from lite_core.ir import DType, Node
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.depthwise import Depthwise
@@ -64,9 +65,9 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     operands = [tensor for tensor, _ in spaced]
     spread = [t.strides[1] == 0 and outputs > 1 for t in operands]
     kinds = tuple([Operand(o.dtype, flag, o.constant) for o, flag in zip(chain.operands, spread)])
-    kernel = _kernel(plan.kernel, Chain(chain.start, kinds, chain.steps))
+    kernel = call(_kernels(Chain(chain.start, kinds, chain.steps)), plan.kernel)
     row_bytes = 4 * intermediate.strides[2]
-    band = _band(rows, batch, row_bytes, plan.kernel.tile_rows, lowering.machine.l2_bytes, lowering.options.threads)
+    band = _band(rows, batch, row_bytes, plan.tile_rows, lowering.machine.l2_bytes, lowering.options.threads)
     c_pixel = target.pixel_stride
     assert c_pixel is not None
     image, taps, _, *first_operands = plan.tensors
@@ -83,10 +84,19 @@ def depthwise_pointwise(lowering: Lowering, group: Group, target: Tensor) -> Non
     )
 
 
-@computed
 @lru_cache(1024)  # the layers of a block are alike
-def _kernel(first: Depthwise, epilogue: Chain) -> DepthwisePointwise:
-    return DepthwisePointwise(first, epilogue)
+def _kernels(epilogue: Chain) -> Callable[[Depthwise], DepthwisePointwise]:
+    """Return the function that adds a product and its epilogue to a depthwise kernel."""
+    known: dict[int, DepthwisePointwise] = {}
+
+    def kernel(first: Depthwise) -> DepthwisePointwise:
+        # Kernels are remembered by identity, since there are few: to hash one takes as long as a size's other numbers.
+        found = known.get(id(first))
+        if found is None:
+            found = known[id(first)] = DepthwisePointwise(first, epilogue)
+        return found
+
+    return kernel
 
 
 def _is_convolution_of_images(node: Node) -> bool:
@@ -94,15 +104,20 @@ def _is_convolution_of_images(node: Node) -> bool:
     return node.qualified_op == "Conv" and x is not None and len(x.shape) == 4
 
 
-@computed
 def _band(rows: int, batch: int, row_bytes: int, tile_rows: int, l2_bytes: int, threads: int) -> int:
     """Return the rows of a work item: at most an eighth of the second-level cache, and balanced between the threads.
 
     An eighth leaves space for the input, the weights and the output. The packed weights, which are read once for each
     band, remain a small part of the memory traffic.
     """
-    tallest = max(tile_rows, l2_bytes // 8 // row_bytes // tile_rows * tile_rows)
-    tallest = min(tallest, -(-rows // tile_rows) * tile_rows)
+    tallest = largest(tile_rows, l2_bytes // 8 // row_bytes // tile_rows * tile_rows)
+    return _balanced_band(rows, batch, smallest(tallest, -(-rows // tile_rows) * tile_rows), tile_rows, threads)
+
+
+@computed
+@lru_cache(1024)
+def _balanced_band(rows: int, batch: int, tallest: int, tile_rows: int, threads: int) -> int:
+    """Return the rows of a work item, at most as many as the tallest, of which the busiest thread gets fewest."""
 
     def rows_of_busiest_thread(band: int) -> int:
         return -(-batch * -(-rows // band) // threads) * band

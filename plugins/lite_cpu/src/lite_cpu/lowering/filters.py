@@ -18,6 +18,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.packing import pack_at_run_time
 from lite_cpu.lowering.weights import Recipe
 from lite_cpu.lowering.window import as_image
+from lite_cpu.panel_preparation import prepare_panels
 from lite_cpu.tensors import Tensor
 
 __all__ = ["Filters", "filters_of"]
@@ -99,6 +100,8 @@ class Filters:
 
         def pack(elements: Array) -> Array:
             depth = elements.size // max(1, groups * columns)
+            if elements.shape[3:] == (1, 1):
+                return prepare_panels(lowering.library, elements[:, :, :, 0, 0].transpose(0, 2, 1))
 
             def matrices_of(part: slice) -> Array:
                 matrices: Array = elements[:, part].transpose(_MATRIX_ORDER)

@@ -14,7 +14,7 @@ from lite_cpu.kernels.bounds import CheckRanges
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.shape import required_input
 
-__all__ = ["check_bounds", "check_indices", "check_ranges"]
+__all__ = ["check_bounds", "check_indices"]
 
 Array = np.ndarray[Any, Any]
 
@@ -36,11 +36,6 @@ def check_indices(lowering: Lowering, node: Node, sizes: Sequence[int]) -> None:
         return f"{node.describe()}: index {{}} is out of range for {dimensions}"
 
     check_bounds(lowering, required_input(node, 1), [(-size, size) for size in sizes], lowering.text(message))
-
-
-def check_ranges(lowering: Lowering, value: Value, ranges: Sequence[range], message: str) -> None:
-    """Raise an error for a number out of range; see :func:`check_bounds`."""
-    check_bounds(lowering, value, [(allowed.start, allowed.stop) for allowed in ranges], message)
 
 
 def check_bounds(lowering: Lowering, value: Value, bounds: Sequence[tuple[int, int]], message: str) -> None:

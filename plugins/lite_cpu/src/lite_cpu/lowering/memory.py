@@ -27,7 +27,8 @@ def lifetimes_of(steps: Sequence[PlannedStep]) -> list[Lifetime[Storage]]:
                 life.first = begin
     for number, step in enumerate(steps):
         for position in step.overwrites:
-            if try_reuse_operand(lives, number, step.tensors[0].storage, step.tensors[position].storage):
+            result, operand = step.tensors[0].storage, step.tensors[position].storage
+            if result in lives and operand in lives and try_reuse_operand(lives, number, result, operand):
                 break
     return list(dict.fromkeys(lives.values()))
 

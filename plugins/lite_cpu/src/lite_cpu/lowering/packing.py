@@ -14,6 +14,7 @@ from lite_cpu.kernels.packing import Contiguous, Pack
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.machine import Machine
+from lite_cpu.panel_preparation import prepare_panels
 from lite_cpu.tensors import Tensor
 
 __all__ = ["pack_at_run_time", "pack_constant", "panel_elements"]
@@ -57,6 +58,8 @@ def pack_constant(
     def pack() -> Array:
         matrices: Array = stacked.transpose(order)
         matrices = matrices if scale == 1 else np.multiply(matrices, np.float32(scale), dtype=np.float32)
+        if layout is not None:
+            return prepare_panels(lowering.library, matrices)
         packed: Array = matrices[:, :, 0] if matrices.shape[2] == 1 else pack_panels(matrices, lanes, vectors)
         rounded: Array = packed.astype(dtype.numpy, copy=False)
         return rounded

@@ -79,11 +79,16 @@ def _emit(
 @computed
 def _windows(axis: WindowAxis, include_padding: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return for each window its first input element, its number of input elements, and the divisor of an average."""
-    positions = (np.arange(axis.count) * axis.stride - axis.begin)[:, None] + np.arange(axis.kernel) * axis.dilation
-    inside = (positions >= 0) & (positions < axis.size)
-    counted = (positions >= -axis.begin) & (positions < axis.size + axis.end) if include_padding else inside
-    table = np.zeros((axis.count, WINDOW_NUMBERS), np.int64)
-    table[:, 0] = np.where(inside.any(axis=1), positions[np.arange(axis.count), inside.argmax(axis=1)], 0)
-    table[:, 1] = inside.sum(axis=1)
-    table[:, 2] = counted.sum(axis=1)
+    kernel, stride, dilation, begin, size = axis.kernel, axis.stride, axis.dilation, axis.begin, axis.size
+    table = np.empty((axis.count, WINDOW_NUMBERS), np.int64)
+    table[:, 0] = np.arange(-begin, axis.count * stride - begin, stride)
+    table[:, 1:] = kernel
+    first_beyond = max(0, (size - 1 - (kernel - 1) * dilation + begin) // stride + 1)
+    # The windows at the ends, which are few: NumPy would take longer.
+    for i in {*range(min(axis.count, -(-begin // stride))), *range(first_beyond, axis.count)}:
+        start = i * stride - begin
+        first, end = max(0, -(start // dilation)), min((size - 1 - start) // dilation + 1, kernel)
+        inside = max(end - first, 0)
+        counted = max(min((size + axis.end - 1 - start) // dilation + 1, kernel), 0) if include_padding else inside
+        table[i] = start + first * dilation if inside else 0, inside, counted
     return table

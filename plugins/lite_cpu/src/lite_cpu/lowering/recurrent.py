@@ -18,7 +18,8 @@ from lite_core.ir import DType, Node, Value
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.recurrent import Activation, Gru, Lstm, Recurrent, Rnn
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.indices import check_ranges
+from lite_cpu.lowering.divided_recurrent import emit_divided, vectors_of_chunk
+from lite_cpu.lowering.indices import check_bounds
 from lite_cpu.lowering.pairs import as_pairs, is_product_of_pairs, reads_pairs
 from lite_cpu.lowering.products import Epilogue, Panels, emit_product, insert_axis, with_contiguous_rows
 from lite_cpu.lowering.recurrent_weights import gate_vectors, input_panels, recurrent_weights
@@ -225,8 +226,10 @@ def states_and_lengths(
     if kernel.has_cell:
         tensors |= {"initial_c": layer.initial(6, shape), "y_c": written[2]}
     if kernel.lengths:
-        message = f"{layer.node.describe()}: length {{}} is out of range, it must be from 0 to {steps}"
-        check_ranges(lowering, layer.required(4), [range(steps + 1)], message)
+        message = lowering.text(
+            lambda: f"{layer.node.describe()}: length {{}} is out of range, it must be from 0 to {steps}"
+        )
+        check_bounds(lowering, layer.required(4), [(0, steps + 1)], message)
         tensors["lengths"] = view_as(lowering.dense(layer.tensor(4)), (1, 1, batch, 1))
     if kernel.has_peepholes:
         tensors["peepholes"] = by_direction(gate_vectors(lowering, layer.weights(_PEEPHOLES), 3, hidden))
@@ -248,15 +251,26 @@ def view_as(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 def _emit(
     lowering: Lowering, kernel: Recurrent, tensors: Mapping[str, Tensor], params: Sequence[int], directions: int
 ) -> None:
-    """Emit one step for some directions. ``params`` are the parameters of the kernel before the strides."""
-    ordered = [tensors[name] for name in kernel.tensors]
+    """Emit the recurrence of some directions. ``params`` are the parameters of the kernel before the strides."""
     steps, batch, hidden, _ = params
-    strides = [s if n > 1 else 0 for t in ordered for n, s in zip(t.shape[:3], t.strides[:3])]
+    strides = {
+        name: [stride if size > 1 else 0 for size, stride in zip(tensors[name].shape[:3], tensors[name].strides[:3])]
+        for name in kernel.tensors
+    }
+    items = directions * -(-batch // kernel.rows)
+    flops = 2 * steps * batch * directions * kernel.gates * hidden * hidden
+    vectors = vectors_of_chunk(lowering, kernel, items, steps, hidden)
+    if vectors:
+        emit_divided(lowering, kernel, tensors, params, strides, items, vectors, flops)
+        return
     lowering.step(
-        kernel, ordered, [*params, *strides], directions * -(-batch // kernel.rows),
-        flops=2 * steps * batch * directions * kernel.gates * hidden * hidden,
+        kernel,
+        [tensors[name] for name in kernel.tensors],
+        [*params, *(stride for name in kernel.tensors for stride in strides[name])],
+        items,
+        flops=flops,
         scratch_bytes=kernel.scratch_bytes(lowering.machine, hidden),
-    )  # fmt: skip
+    )
 
 
 # **** activation functions ****

@@ -8,7 +8,7 @@ from lite_core.ir import DType, Node
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.roi_align import RoiAlign, RoiSizes, most_taps, scratch_bytes
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.indices import check_ranges
+from lite_cpu.lowering.indices import check_bounds
 from lite_cpu.lowering.movement import zero_like
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import attributes_of, required_input
@@ -35,8 +35,10 @@ def roi_align(lowering: Lowering, group: Group) -> None:
     channels_last = is_maximum or (source.is_channels_last and not source.is_dense)
     source = lowering.channels_last(source) if channels_last else lowering.dense(source)
     target = lowering.target(group.output, memory_order(source))
-    message = f"{node.describe()}: batch_indices must be from 0 to {source.shape[0] - 1}, has {{}}"
-    check_ranges(lowering, required_input(node, 2), [range(source.shape[0])], message)
+    message = lowering.text(
+        lambda: f"{node.describe()}: batch_indices must be from 0 to {source.shape[0] - 1}, has {{}}"
+    )
+    check_bounds(lowering, required_input(node, 2), [(0, source.shape[0])], message)
     if not target.size:
         return
     images, channels, height, width = source.shape

@@ -16,6 +16,7 @@ __all__ = ["OPERATORS", "find_lowering", "lowers", "refusal", "register_rewritte
 #: For each module of this package, the operators that it registers. Others are element-wise or have no kernel.
 _FAMILIES = {
     "control": "If Loop Scan lite_cpu.OpenLoop",
+    "iteration": "lite_cpu.Append lite_cpu.LoopIteration",
     "boxes": "lite.AnchorGenerator lite.BoxClip lite.BoxCoder lite.DensityPriorBox lite.PriorBox",
     "convolution": "Conv",
     "decoder": "Attention RMSNormalization RotaryEmbedding TensorScatter",
@@ -23,6 +24,7 @@ _FAMILIES = {
     "einsum": "Einsum",
     "forest": "lite.DecisionForest",
     "fourier": "DFT",
+    "inverse": "lite.Inverse",
     "gather": "Gather GatherElements GatherND ScatterElements ScatterND",
     "int8_convolution": "ConvInteger",
     "int8_matmul": "MatMulInteger",
@@ -35,6 +37,7 @@ _FAMILIES = {
     ),
     "pooling": "AveragePool LpPool MaxPool",
     "proposals": "lite.GenerateProposals",
+    "pyramid": "lite.CollectFpnProposals lite.DistributeFpnProposals",
     "quantization": "DynamicQuantizeLinear QLinearConv QLinearMatMul",
     "recurrent": "GRU LSTM RNN",
     "quantized_recurrent": "lite.QuantizedLSTM",
@@ -44,11 +47,12 @@ _FAMILIES = {
     ),
     "regions": "RoiAlign",
     "resize": "Resize",
-    "search": "ArgMax ArgMin CumSum TopK",
+    "search": "ArgMax ArgMin CumSum TopK lite.Mode",
     "shape": (
         "DepthToSpace Expand EyeLike Flatten Reshape Shape Size Slice SpaceToDepth Split Squeeze Transpose Unsqueeze"
     ),
     "softmax": "Hardmax LogSoftmax Softmax",
+    "local_suppression": "lite.LocalityAwareNms",
     "suppression": "NonMaxSuppression lite.MatrixNms lite.MulticlassNms",
     "transposed": "ConvTranspose",
     "yolo_box": "lite.YoloBox",

@@ -1,4 +1,4 @@
-"""Lowering of ArgMax, ArgMin, TopK and CumSum."""
+"""Lowering of ArgMax, ArgMin, TopK, Mode and CumSum."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.ir import DType
 from lite_cpu.kernels.arg import ArgExtreme
+from lite_cpu.kernels.mode import Mode
 from lite_cpu.kernels.rows import Vectors
 from lite_cpu.kernels.scan import RunningSum
 from lite_cpu.kernels.top_k import TopK
@@ -77,6 +78,31 @@ def _result(lowering: Lowering, source: Tensor, axis: int, group: Group, number:
     shape = list(source.shape)
     shape[axis] = next(v.shape[axis] for v in outputs if v is not None)
     return lowering.allocate(shape, DType.INT64 if number else source.dtype)
+
+
+@lowers("lite.Mode")
+def mode(lowering: Lowering, group: Group) -> None:
+    """Emit the search for the most frequent element along an axis, and its index."""
+    node = group.head
+    source = lowering.tensor(required_input(node))
+    axis = attributes_of(node)["axis"] % source.rank
+    kept = (*source.shape[:axis], *source.shape[axis + 1 :])
+    types = (source.dtype, DType.INT64)
+    given = [*node.outputs, None][:2]
+    results = [lowering.allocate(kept, t) if v is None else lowering.target(v) for v, t in zip(given, types)]
+    if not source.size:
+        return
+    tensors = [source, *(along_axes(_with_axis(result, axis), source.shape, [axis]) for result in results)]
+    plan, count = plan_rows(lowering, tensors, [axis], vectors=()), source.shape[axis]
+    lowering.step(
+        Mode(plan.layout),
+        tensors,
+        [*plan.params, count],
+        plan.tasks,
+        plan.grain,
+        flops=source.size,
+        scratch_bytes=Mode.scratch_bytes(count),
+    )
 
 
 @lowers("CumSum")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from lite_compiler.tensors import dense_strides
-from lite_compiler.tracing.numbers import computed
+from lite_compiler.tracing.numbers import at_most
 from lite_core.ir import DType
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.machine import Machine
@@ -63,11 +63,11 @@ class PlannedStep:
         return _grain(self.tasks, self.grain, self.flops, own_bytes, threads, l2_bytes)
 
 
-@computed
 def _grain(tasks: int, grain: int, flops: int, bytes: int, threads: int, l2_bytes: int) -> int:
     """Return what :meth:`PlannedStep.grain_for` does; ``bytes`` is 0 if a step does more than access its tensors."""
-    accesses = 0 < bytes >= _BYTES_OF_AN_OPERATION * flops
-    return tasks if accesses and threads * bytes <= 2 * l2_bytes else grain
+    whole = at_most(threads * bytes, 2 * l2_bytes, tasks, grain)
+    whole = at_most(_BYTES_OF_AN_OPERATION * flops, bytes, whole, grain)
+    return at_most(1, bytes, whole, grain)
 
 
 @dataclass

@@ -114,7 +114,7 @@ def class_suppression(lowering: Lowering, group: Group) -> None:
     params = [images, classes, many, many, _limit(attributes["keep_top_k"]), length]
     tensors = [boxes, kept, found, counts, entries, rows, indices, of_images, total]
     if in_regions:
-        message = f"{node.describe()}: rois_num counts {{}} boxes, there are {many}"
+        message = lowering.text(lambda: f"{node.describe()}: rois_num counts {{}} boxes, there are {many}")
         fault, number = lowering.fault(message)
         tensors, params = [*tensors, regions[0], fault], [*params, number]
     lowering.step(CollectDetections(is_matrix, in_regions), tensors, params, 1, scratch_bytes=COUNTER_BYTES)

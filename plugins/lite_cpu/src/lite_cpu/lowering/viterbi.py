@@ -6,7 +6,7 @@ from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node, Value
 from lite_cpu.kernels.viterbi import Viterbi
 from lite_cpu.lowering.context import Lowering
-from lite_cpu.lowering.indices import check_ranges
+from lite_cpu.lowering.indices import check_bounds
 from lite_cpu.lowering.products import with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.shape import input_of, required_input
@@ -32,8 +32,8 @@ def viterbi(lowering: Lowering, group: Group) -> None:
     scores, path = (_target(lowering, node, number, emissions) for number in (0, 1))
     lengths = input_of(node, _OPTIONAL[-1])
     if lengths is not None:
-        message = f"{node.describe()}: length {{}} is out of range, it must be from 0 to {steps}"
-        check_ranges(lowering, lengths, [range(steps + 1)], message)
+        message = lowering.text(lambda: f"{node.describe()}: length {{}} is out of range, it must be from 0 to {steps}")
+        check_bounds(lowering, lengths, [(0, steps + 1)], message)
     if not batch or not tags:
         return
     given = [input_of(node, index) for index in _OPTIONAL]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lite_core.storage import open_private
+from lite_core.private_files import open_private
 
 if sys.platform != "win32":
     import fcntl
@@ -25,7 +25,7 @@ def file_lock(path: Path, patience_seconds: float) -> Iterator[bool]:
 
     It is meant for work that is wasteful, but harmless, to do twice. The operating system releases the lock of a
     process that dies. If the system has no such locks (Windows), or the file cannot be opened safely (see
-    :func:`lite_core.storage.open_private`), the body runs at once.
+    :func:`lite_core.private_files.open_private`), the body runs at once.
 
     Args:
         path: the lock file; it is created if missing, with its folder, and removed by the holder.

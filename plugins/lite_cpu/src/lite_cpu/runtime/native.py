@@ -21,7 +21,7 @@ from lite_cpu.runtime.layout import SystemField
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["IS_WINDOWS", "Native", "load_native", "native", "runtime_image"]
+__all__ = ["IS_WINDOWS", "Native", "load_native", "machine_of_runtime", "native", "runtime_image"]
 
 IS_WINDOWS = sys.platform == "win32"
 
@@ -68,16 +68,25 @@ def native() -> Native:
     Raises:
         BackendUnavailableError: this processor is neither x86-64 nor AArch64.
     """
+    machine = machine_of_runtime()
+    system = "windows" if IS_WINDOWS else "posix"
+    name = f"runtime {machine.name} {system}"
+    return load_native(_compiled(name, machine, windows=IS_WINDOWS).to_bytes())
+
+
+def machine_of_runtime() -> Machine:
+    """Return the machine that code is compiled for which runs on every processor of this architecture.
+
+    Raises:
+        BackendUnavailableError: this processor is neither x86-64 nor AArch64.
+    """
     processor = platform.machine().lower()
     if processor not in _MACHINES:
         raise BackendUnavailableError(
             f"the CPU runtime has code for {', '.join(_MACHINES)}, this processor is {processor!r}; "
             "use the host backend"
         )
-    machine = _MACHINES[processor]
-    system = "windows" if IS_WINDOWS else "posix"
-    name = f"runtime {machine.name} {system}"
-    return load_native(_compiled(name, machine, windows=IS_WINDOWS).to_bytes())
+    return _MACHINES[processor]
 
 
 @functools.lru_cache(maxsize=8)

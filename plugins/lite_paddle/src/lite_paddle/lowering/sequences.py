@@ -70,6 +70,23 @@ class Rows:
         numbers = context.node("Range", [zero, end, one])
         return context.node("Mul", [numbers, context.node("Div", [total, count])])
 
+    def levels(self, count: int) -> list[Value]:
+        """Return the offsets of ``count`` levels of sequences, the outermost first.
+
+        If the model is read for one sequence at a time, that is one sequence on each level.
+
+        Raises:
+            Unlowerable: there are more levels, or fewer.
+        """
+        found = [*self.sequences.outer, self.offsets()]
+        if self.sequences.is_one and not self.context.reads_offsets:
+            found = [*[self.context.builder.ints(0, 1)] * (count - len(found)), *found]
+        if len(found) != count:
+            raise Unlowerable(
+                f"the rows of {self.value.name!r} have {len(found)} levels of sequences, expected {count}"
+            )
+        return found
+
     def lengths(self) -> Value:
         """Return the length of each sequence [N]."""
         (made,) = self.context.made_once((*self._key, "lengths"), lambda: [differences(self.context, self.offsets())])

@@ -35,7 +35,7 @@ def sniff(path: str | PathLike[str]) -> str | None:
         path: A program file, a directory with one, or the common stem of program and parameters.
 
     Returns:
-        ``"legacy"``, ``"pir"``, or None if it is no Paddle model. Never raises for a foreign file.
+        ``"legacy"``, ``"pir"``, ``"paddle_lite"``, or None if it is no Paddle model. Never raises for a foreign file.
     """
     try:
         path = path_of("path", path)
@@ -54,7 +54,7 @@ def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -
     """Read a model.
 
     Args:
-        path: A program (``.pdmodel``, ``__model__``, ``.json``), a directory with one, or the stem of both
+        path: A program (``.pdmodel``, ``__model__``, ``.json``, ``.nb``), a directory with one, or the stem of both
             files.
         params: The combined parameter file, or the directory with one file per parameter. By default, it is
             searched beside the program.
@@ -92,6 +92,12 @@ def read(path: str | PathLike[str], params: str | PathLike[str] | None = None) -
 
 def _read(path: Path, params: Path | None) -> SourceProgram:
     found = find_program(path)
+    if found.kind == "paddle_lite":
+        from .paddle_lite import read_paddle_lite
+
+        if params is not None:
+            raise InputError(f"{found.path} is a Paddle-Lite model, which holds its parameters: leave out params=")
+        return read_paddle_lite(found.path)
     program = _parse(found)
     program.refuse_training()
     return program.build(_load_parameters(program, found.path, params))

@@ -9,8 +9,10 @@ from pathlib import Path
 from lite_core.checks import is_there
 from lite_core.errors import InputError, ModelFormatError
 
+from ..paddle_lite.header import FOLDER_FILES, looks_like_model, looks_like_topology
+
 _HEAD_BYTES = 4096
-_PROGRAM_SUFFIXES = (".json", ".pdmodel")
+_PROGRAM_SUFFIXES = (".json", ".pdmodel", ".nb")
 _PROGRAM_NAMES = ("__model__.json", "__model__", "model")
 _PREFERRED_STEMS = ("inference", "model", "__model__")
 _COMBINED_NAMES = ("__params__", "params", "weights")
@@ -30,7 +32,7 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramFile:
-    """A program file and its kind, ``"legacy"`` or ``"pir"``."""
+    """A program file and its kind, ``"legacy"``, ``"pir"`` or ``"paddle_lite"``."""
 
     path: Path
     kind: str
@@ -44,8 +46,10 @@ def recognise(head: bytes, size: int) -> str | None:
         size: Size of the whole file in bytes.
 
     Returns:
-        ``"legacy"``, ``"pir"`` or None.
+        ``"legacy"``, ``"pir"``, ``"paddle_lite"`` or None.
     """
+    if looks_like_model(head):
+        return "paddle_lite"
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         start = b"".join(text.split())
@@ -59,6 +63,8 @@ def sniff_file(path: Path) -> str | None:
         head, size = _read_head(path)
     except OSError:
         return None  # an unreadable file is not recognised as a program
+    if path.name == FOLDER_FILES[0] and looks_like_topology(head) and path.with_name(FOLDER_FILES[1]).is_file():
+        return "paddle_lite"
     return recognise(head, size)
 
 
@@ -113,8 +119,8 @@ def _find_in_directory(directory: Path) -> ProgramFile:
     stems = sorted({file.path.name.removesuffix(file.path.suffix) for file in found})
     if not found:
         raise ModelFormatError(
-            f"no Paddle program in the directory {directory}; looked for *.json, *.pdmodel, __model__ "
-            "and model. "
+            f"no Paddle program in the directory {directory}; looked for *.json, *.pdmodel, *.nb, "
+            "__model__ and model. "
             f"Found: {[entry.name for entry in sorted(directory.iterdir())][:20]}"
         )
     if len(stems) > 1:
@@ -199,7 +205,10 @@ def describe_foreign(path: Path) -> str:
         return f"{start}: it may be an ONNX model"
     if head[:1] == b"\x0a":
         return f"{start}: a protobuf message, but not a ProgramDesc; or the file is truncated ({size} bytes)"
-    return f"{start} ({size} bytes). Expected a ProgramDesc (.pdmodel, __model__) or a PIR program (.json)."
+    return (
+        f"{start} ({size} bytes). Expected a ProgramDesc (.pdmodel, __model__), a PIR program (.json) or a Paddle-Lite "
+        "model (.nb)."
+    )
 
 
 def _is_file_inside(directory: Path, name: str) -> bool:

@@ -39,9 +39,19 @@ class LegacyProgram:
 
     def __init__(self, path: Path, data: bytes) -> None:
         """Parse the message and check its names."""
+        self._set_message(path, parse_message("ProgramDesc", data, str(path)))
+
+    @classmethod
+    def of_message(cls, path: Path, message: Any) -> LegacyProgram:
+        """Return the program of a ProgramDesc message; ``path`` is the file's, for messages."""
+        program = cls.__new__(cls)
+        program._set_message(path, message)
+        return program
+
+    def _set_message(self, path: Path, message: Any) -> None:
         self.path = path
-        self.message = parse_message("ProgramDesc", data, str(path))
-        if not self.message.blocks:
+        self.message = message
+        if not message.blocks:
             raise ModelFormatError(f"{path}: the program has no blocks; the file is damaged")
         self._check_names()
 

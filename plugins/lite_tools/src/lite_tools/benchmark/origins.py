@@ -38,7 +38,7 @@ def session_options(
         precision: the command line's precision, None if it gives none.
     """
     used = session.planner.options
-    targets = [record.backend for record in session.file.targets] if session.file else []
+    targets = list(session.targets)
     forced = os.environ.get(_OF_BACKENDS)
     if forced:
         chosen = Effective("backend", forced, f"environment variable {_OF_BACKENDS}")

@@ -13,7 +13,8 @@ import numpy as np
 
 from lite_core.errors import InputError
 from lite_core.ir import Graph
-from lite_core.storage import cache_folder, make_private_folder, read_private, write_private
+from lite_core.private_files import make_private_folder, read_private, write_private
+from lite_core.storage import cache_folder
 from lite_tools.bisecting.criteria import Judgement
 
 __all__ = ["Answers", "arrays_hash", "graph_hash", "text_hash"]

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from lite_core.private_files import unsafe_reason
 from lite_core.session import load
-from lite_core.storage import cache_folder, cache_limit, unsafe_reason
+from lite_core.storage import cache_folder, cache_limit
 from lite_tools.cli.model_file import prepared_shapes
 from lite_tools.commands.conversions import size_text
 from lite_tools.commands.errors import UnavailableError

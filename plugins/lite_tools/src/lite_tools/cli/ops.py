@@ -1,4 +1,4 @@
-"""``lite ops``: the operators of the opset."""
+"""``lite ops``: the operators of the opset, or those of a model format."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from lite_core import ops
+from lite_tools.cli.source_ops import WithFormats, print_table
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
 from lite_tools.examining.plain_data import operator_row
@@ -15,11 +16,15 @@ from lite_tools.examining.plugins import examine_plugins, qualified_name
 _NOTATION = "Signatures: inputs -> outputs, each as NAME: TYPE; ? means optional, * means any number."
 
 
-@click.command("ops")
+@click.command("ops", cls=WithFormats)
 @click.argument("name", required=False)
 @json_option
-def command(name: str | None, as_json: bool) -> None:
+def command(name: str | None, as_json: bool, **formats: bool) -> None:
     """List the operators of Lite's opset, or describe the operator NAME."""
+    chosen = [format_ for format_, is_chosen in formats.items() if is_chosen]
+    if chosen:
+        print_table(chosen, name, as_json)
+        return
     rows = [operator_row(definition) for definition in ops.all_ops()]
     named = [] if name is None else _named(name, rows)
     if not named:

@@ -225,8 +225,7 @@ def command(
 def _deviations(session: Session, plan: Plan) -> list[str]:
     """Return lines about targets of a file that are not available, plans that were not used, and why only host runs."""
     absent = []
-    if session.file is not None:
-        targets = [record.backend for record in session.file.targets]
+    if targets := session.targets:
         here = {candidate.device.backend for candidate in plan.placement.candidates}
         missing = [name for name in targets if name not in here]
         absent = [line for line in session.selection_log if line.partition(":")[0] in missing]

@@ -10,7 +10,7 @@ import click
 
 from lite_core.container import ModelFile
 from lite_core.container.trust import trusted_digests, trusted_path
-from lite_core.storage import read_private, write_private
+from lite_core.private_files import read_private, write_private
 from lite_tools.commands.conversions import size_text
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table

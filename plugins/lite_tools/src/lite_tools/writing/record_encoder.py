@@ -7,7 +7,8 @@ from typing import Any
 
 from lite_core.container.records import PartitionRecord, PlanRecord, TargetRecord
 from lite_core.container.types_decoder import FRESH_MARK
-from lite_core.ir import TensorType, dim_from_data, dim_to_data
+from lite_core.ir import TensorType
+from lite_core.ir.dim_data import dim_from_data, dim_to_data
 
 __all__ = ["encode_targets", "encode_type", "names_in_file"]
 

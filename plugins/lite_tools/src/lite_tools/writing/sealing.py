@@ -7,7 +7,7 @@ import logging
 import os
 
 from lite_core.container.trust import KEY_BYTES, key_path, own_seal
-from lite_core.storage import write_private
+from lite_core.private_files import write_private
 
 __all__ = ["seal"]
 

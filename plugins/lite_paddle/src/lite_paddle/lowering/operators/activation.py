@@ -14,7 +14,7 @@ from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.reader.attributes import complete_attributes
 from lite_paddle.source import SourceOp
 
-__all__ = ["activate"]
+__all__ = ["activate", "slopes"]
 
 Attributes = Mapping[str, Any]
 Function = Callable[[Context, Value, Attributes], Value]
@@ -184,16 +184,19 @@ def activate(context: Context, x: Value, name: str, attributes: Attributes | Non
 @lowers("prelu")
 def prelu(op: SourceOp, context: Context) -> None:
     x, alpha = context.input(op, "X"), context.input(op, "Alpha")
-    mode = op.attrs["mode"]
+    context.emit(op, "PRelu", [x, slopes(context, x, alpha, op.attrs["mode"], op.attrs["data_format"])])
+
+
+def slopes(context: Context, x: Value, alpha: Value, mode: str, layout: str) -> Value:
+    """Return the slopes of prelu in a shape that broadcasts to ``x``."""
     if mode == "all":
-        alpha = context.reshape(alpha, [1])
-    elif mode == "channel":
+        return context.reshape(alpha, [1])
+    if mode == "channel":
         rank = context.rank(x, "prelu has one slope per channel")
-        last = is_channels_last(op.attrs["data_format"])
-        alpha = context.reshape(alpha, [-1] if last else [-1] + [1] * (rank - 2))
-    elif mode != "element":
+        return context.reshape(alpha, [-1] if is_channels_last(layout) else [-1] + [1] * (rank - 2))
+    if mode != "element":
         raise Unlowerable(f"its mode is {mode!r}, expected all, channel or element")
-    context.emit(op, "PRelu", [x, alpha])
+    return alpha
 
 
 @lowers("softmax", "log_softmax")

@@ -30,7 +30,7 @@ def set_value(op: SourceOp, context: Context) -> None:
     steps = int_elements(op, context, "steps", "StepsTensor", "StepsTensorList") or [1] * len(axes)
     for i, (axis, end, step) in enumerate(zip(axes, ends, steps)):
         if context.version < _FIRST_WITH_PYTHON_SLICES and not (isinstance(step, int) and step > 0):
-            ends[i] = backward_end(x, axis, end, step)
+            ends[i] = backward_end(context, x, axis, end, step)
     dropped = normalized([int(a) for a in op.attrs.get("decrease_axes") or ()], rank)
     for i, (axis, start) in enumerate(zip(axes, starts)):
         if axis in dropped and isinstance(start, int):  # one element, regardless of the attribute ``ends``

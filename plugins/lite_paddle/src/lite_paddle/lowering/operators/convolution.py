@@ -9,6 +9,7 @@ from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.layout import channels_first, in_channels_first, is_channels_last
 from lite_paddle.lowering.operators.activation import activate
 from lite_paddle.lowering.operators.quantization import integral_weights
+from lite_paddle.lowering.paddle_lite_fusions import convolution_ending, int8_factors, int8_result
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.lowering.windows import explicit_pads, onnx_pads, per_axis
@@ -73,12 +74,14 @@ def convolution(op: SourceOp, context: Context) -> None:
         bias = context.reshape(bias, [-1])
 
     def compute(x: Value) -> Value:
-        weights = integral_weights(context, x, filter_)
+        narrow = int8_factors(op, context, x, filter_, ("Input", "Filter"), axis=0)
+        x, weights = narrow or (x, integral_weights(context, x, filter_))
         result = context.node("Conv", [x, weights, bias], _attributes(op, filter_, axes))
         if residual is not None:
             other = channels_first(context, residual) if is_channels_last(layout) else residual
             result = context.node("Add", [result, other])
-        return fused_activation(op, context, result)
+        result = convolution_ending(op, context, fused_activation(op, context, result))
+        return int8_result(op, context, result)
 
     context.bind(op, "Output", in_channels_first(context, context.input(op, "Input"), layout, compute))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
+from lite_paddle.lowering.paddle_lite_fusions import scaled
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
@@ -84,7 +85,7 @@ def binary(op: SourceOp, context: Context) -> None:
             raise Unlowerable(f"{op.type} of booleans has no meaning", "cast its inputs to a number type")
         context.emit(op, logical, [x, y])
         return
-    context.emit(op, _BINARY[op.type], [x, y])
+    context.bind(op, "Out", scaled(op, context, context.node(_BINARY[op.type], [x, y])))
 
 
 def floor_modulo(context: Context, x: Value, y: Value) -> Value:
@@ -204,7 +205,10 @@ _COMPARISONS = {
 
 @lowers(*_COMPARISONS)
 def comparison(op: SourceOp, context: Context) -> None:
-    context.bind(op, "Out", _COMPARISONS[op.type](context, *aligned(op, context)))
+    result = _COMPARISONS[op.type](context, *aligned(op, context))
+    if op.attrs.get("fuse_greater_than"):  # Paddle-Lite fused the cast behind it
+        result = context.cast(result, DType.FLOAT32)
+    context.bind(op, "Out", result)
 
 
 def _all_true(context: Context, value: Value, rank: int) -> Value:

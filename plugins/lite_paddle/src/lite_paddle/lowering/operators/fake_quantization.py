@@ -17,6 +17,13 @@ from lite_paddle.source import SourceOp
 
 # Files without the attribute come from versions that rounded halves away from zero.
 _HALF_AWAY = 1
+# Since then, rounding of halves to even reaches down to -128 of 8 bits.
+_FIRST_WITH_LOWEST = 3_000_000
+
+
+def _reaches_lowest(op: SourceOp, context: Context) -> bool:
+    """Return True if numbers below the range become -n - 1, not -n, where n is the largest quantized number."""
+    return context.version >= _FIRST_WITH_LOWEST and int(op.attrs.get("round_type", _HALF_AWAY)) == 0
 
 
 def _pair(op: SourceOp, context: Context, x: Value, scale: Value, axis: int, both: bool) -> Value | None:
@@ -32,13 +39,13 @@ def _pair(op: SourceOp, context: Context, x: Value, scale: Value, axis: int, bot
     vector = known.reshape(-1) if known.size > 1 else known.reshape(())
     step, attributes = np.asarray(vector / np.float32(127), np.float32), {"axis": axis} if known.size > 1 else {}
     zero, steps = context.builder.constant(np.zeros(step.shape, np.int8)), context.builder.constant(step)
-    array = context.floats(x)
+    array, lowest = context.floats(x), -128 if _reaches_lowest(op, context) else -127
     if array is not None:
-        whole = np.clip(np.round(array / (known / np.float32(127))), -127, 127)
+        whole = np.clip(np.round(array / (known / np.float32(127))), lowest, 127)
         small = context.builder.constant(whole.astype(np.int8))
     else:
-        # Quantization alone would give -128 for numbers below the range.
-        limited = context.node("Max", [x, context.node("Neg", [scale])])
+        # Quantization alone gives -128 for numbers below the range.
+        limited = x if lowest == -128 else context.node("Max", [x, context.node("Neg", [scale])])
         small = context.node("QuantizeLinear", [limited, steps, zero], attributes)
     if both:
         return context.node("DequantizeLinear", [small, steps, zero], attributes)
@@ -46,8 +53,12 @@ def _pair(op: SourceOp, context: Context, x: Value, scale: Value, axis: int, bot
 
 
 def _quantized(op: SourceOp, context: Context, x: Value, scale: Value) -> Value:
-    """Compute ``round(clip(x, -scale, scale) * n / scale)``, as floats."""
-    n = context.scalar(levels(int(op.attrs.get("bit_length", 8))), x)
+    """Compute ``round(clip(x, -scale, scale) * n / scale)`` or ``clip(round(x * n / scale), -n - 1, n)``, as floats."""
+    largest = levels(int(op.attrs.get("bit_length", 8)))
+    n = context.scalar(largest, x)
+    if _reaches_lowest(op, context):
+        whole = context.node("Round", [context.node("Div", [context.node("Mul", [x, n]), scale])])
+        return context.node("Clip", [whole, context.scalar(-largest - 1, x), n])
     clipped = context.node("Max", [context.node("Min", [x, scale]), context.node("Neg", [scale])])
     scaled = context.node("Div", [context.node("Mul", [clipped, n]), scale])
     return rounded(context, scaled, int(op.attrs.get("round_type", _HALF_AWAY)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.registry import lowers
@@ -48,12 +50,23 @@ def solve(op: SourceOp, context: Context) -> None:
     context.bind(op, "Out", context.node("Squeeze", [result, last]))
 
 
+def _with_ones(context: Context, x: Value, is_upper: bool) -> Value:
+    """Replace the diagonal, and the triangle that is not read, by ones."""
+    size = x.shape[-1] if x.type.rank is not None else None
+    if not isinstance(size, int):
+        raise Unlowerable("the diagonal of its matrix counts as ones (unitriangular), and the matrix has no fixed size")
+    strict = np.triu(np.ones((size, size), bool), 1)
+    mask = context.builder.constant(strict if is_upper else strict.T)
+    return context.node("Where", [mask, x, context.scalar(1, x)])
+
+
 @lowers("triangular_solve")
 def triangular_solve(op: SourceOp, context: Context) -> None:
     """Solve ``X @ result = Y``, where only the upper or the lower triangle of X is read."""
+    x, is_upper = context.input(op, "X"), bool(op.attrs["upper"])
     if op.attrs.get("unitriangular"):
-        raise Unlowerable("it takes the diagonal of its matrix as ones (unitriangular)")
-    x = context.node("Trilu", [context.input(op, "X")], {"upper": int(bool(op.attrs["upper"]))})
+        x = _with_ones(context, x, is_upper)
+    x = context.node("Trilu", [x], {"upper": int(is_upper)})
     matrix = _transposed(context, x) if op.attrs.get("transpose") else x
     context.bind(op, "Out", _solved(context, matrix, context.input(op, "Y")))
 
@@ -73,7 +86,8 @@ def matrix_power(op: SourceOp, context: Context) -> None:
     """Multiply a matrix by itself, by repeated squares; a negative power is that of the inverse."""
     x, power = context.input(op, "X"), int(op.attrs["n"])
     if power == 0:
-        raise Unlowerable("its power 0 is the identity", "export the model with paddle.eye instead")
+        context.bind(op, "Out", _identity(context, x))
+        return
     square = context.node("Inverse", [x], domain="lite") if power < 0 else x
     result = None
     rest = abs(power)
@@ -86,6 +100,15 @@ def matrix_power(op: SourceOp, context: Context) -> None:
         square = context.node("MatMul", [square, square])
     assert result is not None, "the highest bit of a number is 1"
     context.bind(op, "Out", result)
+
+
+def _identity(context: Context, x: Value) -> Value:
+    """Return identity matrices in the shape of ``x``."""
+    known = [d for d in x.shape if isinstance(d, int)] if x.type.rank is not None else []
+    if len(known) < 2 or len(known) != x.type.rank:
+        raise Unlowerable("its power 0 is the identity, of an unknown size", "export the model with paddle.eye instead")
+    identity = np.broadcast_to(np.eye(known[-1], dtype=x.dtype.numpy), known)
+    return context.builder.constant(np.ascontiguousarray(identity))
 
 
 @lowers("dist")

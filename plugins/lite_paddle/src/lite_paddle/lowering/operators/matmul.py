@@ -9,6 +9,7 @@ from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimensions, reshape_to, static_dimension
 from lite_paddle.lowering.operators.activation import activate
 from lite_paddle.lowering.operators.quantization import integral_weights
+from lite_paddle.lowering.paddle_lite_fusions import activated, int8_factors, int8_result
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
@@ -21,8 +22,10 @@ _NO_AXIS = 9
 
 
 def _factors(op: SourceOp, context: Context) -> tuple[Value, Value]:
-    x = context.input(op, "X")
-    return x, integral_weights(context, x, context.input(op, "Y"))
+    transposed = op.attrs.get("trans_y") or op.attrs.get("transpose_Y")
+    x, y = context.input(op, "X"), context.input(op, "Y")
+    narrow = int8_factors(op, context, x, y, ("X", "Y"), axis=0 if transposed else 1)
+    return narrow or (x, integral_weights(context, x, y))
 
 
 def _swapped(context: Context, value: Value) -> Value:
@@ -101,13 +104,19 @@ def fully_connected(op: SourceOp, context: Context) -> None:
         ints = context.builder.ints
         weight = context.node("Slice", [weight, ints(0, 0), ints(*ends), ints(0, 1)])
     x = context.input(op, "Input")
+    x, weight = int8_factors(op, context, x, weight, ("Input", "W"), axis=1) or (x, weight)
     rows = int(op.attrs["in_num_col_dims"])
+    if str(op.attrs.get("op_type", "")).startswith("matmul"):
+        rows = -1  # Paddle-Lite made it of a product that keeps all axes but the last
     rows = rows if rows >= 0 else rows + context.rank(x, "it is flattened to a matrix")
     result = _matrix_product(context, x, weight, rows, 1)
     if bias is not None:
         flat = bias if bias.type.rank == 1 else context.reshape(bias, [-1])
         result = context.node("Add", [result, flat])
-    context.bind(op, "Out", activate(context, result, str(op.attrs["activation_type"])))
+    parameters = {"threshold": op.attrs["alpha"], "alpha": op.attrs["alpha"]} if "alpha" in op.attrs else {}
+    name = str(op.attrs["activation_type"])
+    result = activated(op, context, result, name, parameters, slope_slot="Alpha")
+    context.bind(op, "Out", int8_result(op, context, result))
 
 
 @lowers("bmm")

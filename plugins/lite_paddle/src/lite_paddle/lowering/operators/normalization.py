@@ -10,6 +10,7 @@ from lite_paddle.lowering.dynamic import dimensions, reshape_to, static_dimensio
 from lite_paddle.lowering.layout import in_channels_first, per_channel
 from lite_paddle.lowering.limits import check_table
 from lite_paddle.lowering.operators.activation import activate
+from lite_paddle.lowering.paddle_lite_fusions import activated
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
@@ -124,7 +125,9 @@ def instance_norm(op: SourceOp, context: Context) -> None:
         size = static_dimension(x, 1, "its missing scale or bias is created")
         scale, bias = _vector(context, scale, 1, x, size), _vector(context, bias, 0, x, size)
     parameters = [context.cast(v, x.dtype) for v in (scale, bias)]
-    context.emit(op, "InstanceNormalization", [x, *parameters], {"epsilon": float(op.attrs["epsilon"])}, slot="Y")
+    result = context.node("InstanceNormalization", [x, *parameters], {"epsilon": float(op.attrs["epsilon"])})
+    name, alpha = str(op.attrs.get("activation_type", "")), float(op.attrs.get("alpha", 6.0))
+    context.bind(op, "Y", activated(op, context, result, name, {"threshold": alpha, "alpha": alpha}))
 
 
 @lowers("group_norm")

@@ -105,14 +105,20 @@ def pool_maximum(op: SourceOp, context: Context, x: Value, kernel: list[int]) ->
 
 def _average_pool(context: Context, x: Value, geometry: PoolGeometry, exclusive: bool) -> Value:
     """Average the elements of each window that lie in the input and, unless ``exclusive``, in the padding."""
+    if geometry.automatic and not exclusive:
+        raise Unlowerable(
+            "it averages over SAME padding, whose size depends on an unknown size of the input",
+            "export the model with fixed sizes",
+        )
     if exclusive or not any(b or e for b, e in geometry.pads):
         counted = geometry.with_floor() if geometry.window_may_lie_in_padding else geometry
         return context.node("AveragePool", [x], counted.attributes())
-    if geometry.automatic or not geometry.ceil_mode:
+    if not geometry.ceil_mode and all(e <= b for b, e in geometry.pads):
         return context.node("AveragePool", [x], {**geometry.attributes(), "count_include_pad": 1})
-    # With ceil_mode the last window may reach beyond the padding; elements beyond it do not count.
-    padded = _padded(context, x, geometry.pads)
-    inside = replace(geometry, pads=[(0, 0)] * len(geometry.pads)).with_floor()
+    # Behind the input, as many elements count as there is padding before it. With ceil_mode the last window may reach
+    # even farther.
+    padded = _padded(context, x, [(b, min(b, e)) for b, e in geometry.pads])
+    inside = replace(geometry, pads=[(0, max(e - b, 0)) for b, e in geometry.pads]).with_floor()
     return context.node("AveragePool", [padded], inside.attributes())
 
 

@@ -89,7 +89,7 @@ def _onnx_quantization(context: Context, op: SourceOp) -> tuple[Value, Value, di
 
 @lowers("quantize_linear")
 def quantize_linear(op: SourceOp, context: Context) -> None:
-    """Compute ``clip(round(x * n / scale), -n - 1, n)``, still as floats."""
+    """Compute ``clip(round(x * n / scale), -n - 1, n)``, still as floats; ``round_type`` 1 clips to -n."""
     _check_zero_point(op, context)
     x = context.input(op, "X")
     if op.attrs["only_observer"]:
@@ -105,7 +105,7 @@ def quantize_linear(op: SourceOp, context: Context) -> None:
     n = levels(int(op.attrs["bit_length"]))
     scale = along_axis(context, context.input(op, "Scale"), x, int(op.attrs["quant_axis"]))
     scaled = context.node("Div", [context.node("Mul", [x, context.scalar(n, x)]), scale])
-    bounds = [context.scalar(b, x) for b in (-n - 1, n)]
+    bounds = [context.scalar(b, x) for b in (-n - (round_type == 0), n)]
     context.emit(op, "Clip", [rounded(context, scaled, round_type), *bounds], slot="Y")
 
 

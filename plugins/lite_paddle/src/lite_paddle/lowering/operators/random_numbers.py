@@ -112,3 +112,19 @@ def randperm(op: SourceOp, context: Context) -> None:
 @lowers("bernoulli")
 def bernoulli(op: SourceOp, context: Context) -> None:
     context.emit(op, "Bernoulli", [context.input(op, "X")])
+
+
+@lowers("sampling_id")
+def sampling_id(op: SourceOp, context: Context) -> None:
+    """Draw a column for each row of probabilities [N, C]: where their sums pass a random number."""
+    x = context.any_input(op, "X", "0")
+    low, high = (float(op.attrs.get(name, default)) for name, default in (("min", 0.0), ("max", 1.0)))
+    first = context.node("Slice", [x, *(context.builder.ints(n) for n in (0, 1, 1))])
+    sums = context.node("CumSum", [x, context.scalar(1, DType.INT64)])
+    passed = context.node("Less", [_uniform(op, context, first, low, high, x.dtype), sums])
+    # ArgMax returns the first column that is passed; the last one if rounding lets none be.
+    is_last = context.node("Not", [context.node("ReduceMax", [passed, context.builder.ints(1)], {"keepdims": 0})])
+    found = context.node("ArgMax", [context.cast(passed, DType.INT32)], {"axis": 1, "keepdims": 0})
+    width = context.node("Shape", [x], {"start": 1, "end": 2})
+    last = context.node("Sub", [width, context.builder.ints(1)])
+    context.emit(op, "Where", [is_last, last, found])

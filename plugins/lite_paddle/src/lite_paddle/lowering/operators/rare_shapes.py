@@ -67,22 +67,23 @@ def unique_consecutive(op: SourceOp, context: Context) -> None:
 
 @lowers("fill_diagonal")
 def fill_diagonal(op: SourceOp, context: Context) -> None:
-    """Write a number to a diagonal of a matrix; with ``wrap`` it begins again after a row behind its end."""
+    """Write a number to a diagonal of a matrix; with ``wrap`` it begins again after a row behind its end.
+
+    An offset moves each written element within its row, and does not add rows.
+    """
     x = context.input(op, "X")
     if context.rank(x, "its diagonal is written") != 2:
         raise Unlowerable(f"its input has {x.type.rank} dimensions, expected a matrix")
     offset = int(op.attrs["offset"])
-    if op.attrs["wrap"] and offset:
-        raise Unlowerable(f"its diagonal begins {offset} columns from the corner, and wraps")
     zero, one = (context.scalar(n, I64) for n in (0, 1))
     height, width = (context.reshape(context.node("Shape", [x], {"start": a, "end": a + 1}), []) for a in (0, 1))
     rows = context.reshape(context.node("Range", [zero, height, one]), [-1, 1])
     columns = context.node("Range", [zero, width, one])
-    distance = context.node("Sub", [columns, rows])
     if op.attrs["wrap"]:
-        # Row r is written where the column is r, modulo one more than the number of columns.
-        distance = context.node("Mod", [distance, context.node("Add", [width, one])])
-    is_written = context.node("Equal", [distance, context.scalar(offset, I64)])
+        # The diagonal begins again every width + 1 rows.
+        rows = context.node("Mod", [rows, context.node("Add", [width, one])])
+    on_diagonal = context.node("Equal", [context.node("Sub", [columns, rows]), context.scalar(offset, I64)])
+    is_written = context.node("And", [on_diagonal, context.node("Less", [rows, width])])
     context.emit(op, "Where", [is_written, context.scalar(float(op.attrs["value"]), x), x])
 
 

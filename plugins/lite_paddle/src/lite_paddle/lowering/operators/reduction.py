@@ -29,6 +29,9 @@ _REDUCTIONS = {
     "frobenius_norm": "ReduceL2",
 }
 
+# Since then, the sum of int32 is int64.
+_FIRST_WITH_WIDE_SUMS = 2_003_000
+
 
 def reduced(context: Context, type_: str, x: Value, axes: list[int], keep: bool) -> Value:
     """Reduce over axes; over all of them if ``axes`` is empty."""
@@ -56,7 +59,8 @@ def reduce(op: SourceOp, context: Context) -> None:
     x, axes = context.input(op, "X"), _axes(op, context)
     keep, wanted = bool(op.attrs.get("keep_dim", False)), op.attrs.get("out_dtype")
     if op.type in ("reduce_sum", "reduce_prod"):
-        widens = context.program.kind == "pir" and op.type == "reduce_sum"
+        sums_widely = context.program.kind == "pir" or context.version >= _FIRST_WITH_WIDE_SUMS
+        widens = sums_widely and op.type == "reduce_sum"
         promoted = x.dtype is DType.BOOL or (widens and x.dtype is DType.INT32)
         x = context.cast(x, element_type(wanted, DType.INT64 if promoted else x.dtype))
     context.bind(op, "Out", reduced(context, _REDUCTIONS[op.type], x, axes, keep))

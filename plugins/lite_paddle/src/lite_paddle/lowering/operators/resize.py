@@ -19,15 +19,17 @@ _METHODS = ("linear", "bilinear", "trilinear", "nearest", "bicubic")
 # The attributes with output sizes, outermost axis first.
 _SIZE_ATTRIBUTES = ("out_d", "out_h", "out_w")
 
+# Since then, a single element of a trilinear result comes from the middle of the input.
+_FIRST_WITH_TRILINEAR_MIDDLE = 3_000_000
+
 
 def _mode(op: SourceOp, may_be_one: bool) -> dict[str, str | float]:
     """Return the attributes of Resize for the coordinates and weights that Paddle uses.
 
     Args:
         op: the operator.
-        may_be_one: True if the result may have a single element along an axis.
-
-    NOTE: for a single element, Paddle takes the first element of the input, not the middle one.
+        may_be_one: True if the result may have a single element along an axis, for which Paddle takes the first element
+            of the input, not the middle one.
     """
     method = op.type.split("_interp")[0]
     corners = bool(op.attrs["align_corners"])
@@ -60,7 +62,8 @@ def interpolate(op: SourceOp, context: Context) -> None:
             sizes = _attribute_sizes(op, axes)
         if op.type.startswith("bicubic") and not op.attrs["align_corners"]:
             x, scales = _single_cubic_elements(context, x, sizes, scales)
-        attributes = _mode(op, _may_be_one(sizes, scales))
+        takes_first = not op.type.startswith("trilinear") or context.version < _FIRST_WITH_TRILINEAR_MIDDLE
+        attributes = _mode(op, takes_first and _may_be_one(sizes, scales))
         if op.type.endswith("_v2") and scales is not None:
             if sizes is not None and not op.attrs["align_corners"]:
                 _refuse_contradiction(context, x, sizes, scales)

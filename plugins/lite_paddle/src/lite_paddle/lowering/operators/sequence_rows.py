@@ -194,20 +194,34 @@ def sequence_scatter(op: SourceOp, context: Context) -> None:
 
 @lowers("lod_reset")
 def lod_reset(op: SourceOp, context: Context) -> None:
-    """Divide the rows into other sequences: those of Y, or those whose offsets Y or an attribute has."""
-    if op.attrs["append"]:
-        raise Unlowerable("it adds a level of sequences, which is not supported")
+    """Divide the rows into other sequences: those of Y, or those whose offsets Y or an attribute has.
+
+    With ``append``, these offsets are a further level, whose sequences the levels of X count.
+    """
     given = op.inputs.get("Y")
-    if given:
-        sequences = context.sequences(given[0])
-        if sequences is None:
+    sequences = context.sequences(given[0]) if given else None
+    if sequences is None:
+        if given:
             offsets = context.cast(context.reshape(context.value(given[0]), [-1]), DType.INT64)
-            sequences = Sequences(offsets=offsets)
-    else:
-        target = [int(n) for n in op.attrs["target_lod"]]
-        sequences = Sequences() if len(target) == 2 else Sequences(offsets=context.builder.ints(*target))
+        else:
+            target = [int(n) for n in op.attrs["target_lod"]]
+            offsets = context.builder.ints(*target)
+        sequences = Sequences() if not given and len(target) == 2 else Sequences(offsets=offsets)
+        if op.attrs["append"]:
+            sequences = Sequences(offsets=offsets, outer=_levels_above(op, context, offsets))
     context.bind(op, "Out", context.input(op, "X"))
     context.bind_sequences(op.outputs["Out"][0], sequences)
+
+
+def _levels_above(op: SourceOp, context: Context, offsets: Value) -> tuple[Value, ...]:
+    """Return the levels of the sequences of X, which count the sequences of a further level."""
+    found = context.sequences(op.inputs["X"][0])
+    if found is None:
+        return ()
+    if found.is_one:
+        count = context.node("Sub", [context.node("Shape", [offsets]), context.builder.ints(1)])
+        return (context.node("Concat", [context.builder.ints(0), count], {"axis": 0}),)
+    return (*found.outer, Rows(context, context.input(op, "X"), found).offsets())
 
 
 # **** lengths as a tensor, and alignments ****

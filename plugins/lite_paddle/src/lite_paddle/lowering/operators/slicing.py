@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
-from lite_paddle.lowering.dynamic import integer_vector, shape_vector
+from lite_paddle.lowering.dynamic import dimension, integer_vector, shape_vector
 from lite_paddle.lowering.integers import (
     FAR,
     Element,
@@ -54,11 +54,11 @@ def strided_slice(op: SourceOp, context: Context) -> None:
                 f"stride {step}: before Paddle 2.2 backward slices with steps started at another element",
                 "export the model again with Paddle 2.2 or newer",
             )
-        ends[index] = backward_end(x, axis, end, step)
+        ends[index] = backward_end(context, x, axis, end, step)
     _emit(op, context, x, axes, starts, ends, steps)
 
 
-def backward_end(x: Value, axis: int, end: Element, step: Element) -> Element:
+def backward_end(context: Context, x: Value, axis: int, end: Element, step: Element) -> Element:
     """Convert the end of a backward slice from the meaning of Paddle 2 to that of Python.
 
     NOTE: in Paddle 2, -1 is not the last element but the position before the first one; other negative ends
@@ -72,10 +72,10 @@ def backward_end(x: Value, axis: int, end: Element, step: Element) -> Element:
         )
     if end == -1:
         return -FAR
-    size = x.shape[axis] if x.type.rank is not None else None
-    if isinstance(size, int) and end < 0:
-        return max(end + size, 0)
-    return 0 if end <= -(2**31) + 1 else end
+    if end >= 0 or end <= -(2**31) + 1:
+        return max(end, 0)
+    place = add_elements(context, dimension(context, x, axis), end)
+    return max(place, 0) if isinstance(place, int) else context.node("Max", [place, context.builder.ints(0)])
 
 
 def _emit(

@@ -6,7 +6,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
-from lite_paddle.lowering.integers import normalized
+from lite_paddle.lowering.integers import element_type, normalized
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.source import SourceOp
@@ -131,7 +131,7 @@ def unique_with_counts(op: SourceOp, context: Context) -> None:
     """Return different elements in the order in which they first stand, the place of each element, and the counts."""
     x = context.input(op, "X")
     found, _, inverse, counts = context.nodes("Unique", [x], {"sorted": 0}, outputs=4)
-    dtype = DType.INT32 if op.attrs.get("dtype", 2) == 2 else I64
+    dtype = element_type(op.attrs.get("dtype"), DType.INT32)
     context.bind(op, "Out", found)
     context.bind(op, "Index", context.cast(inverse, dtype))
     context.bind(op, "Count", context.cast(counts, dtype))

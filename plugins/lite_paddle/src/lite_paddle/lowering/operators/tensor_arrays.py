@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lite_core.ir import DType, Value
-from lite_paddle.lowering.arrays import AnyArray, LoopArray, TensorArray
+from lite_paddle.lowering.arrays import AnyArray, Element, LoopArray, TensorArray
 from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension, reshape_to, shape_vector
 from lite_paddle.lowering.integers import known_ints, normalized
+from lite_paddle.lowering.lists import element_at, number_of_elements
 from lite_paddle.lowering.operators.shape import stacked
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
@@ -52,20 +53,21 @@ def create_array(op: SourceOp, context: Context) -> None:
 
 @lowers("write_to_array")
 def write_to_array(op: SourceOp, context: Context) -> None:
-    array, value, index = _array(op, context, "Array"), context.input(op, "X"), op.inputs["I"][0]
+    array, index = _array(op, context, "Array"), op.inputs["I"][0]
+    element = Element(context.input(op, "X"), context.sequences(op.inputs["X"][0]))
     (out,) = op.outputs["Out"]
     if isinstance(array, LoopArray):
         if array.written is not None or array.positions.get(index) != len(array.before):
             raise Unlowerable("a loop writes to a list other than by appending one element per iteration", _REMEDY)
-        context.bind_array(out, replace(array, written=value))
+        context.bind_array(out, replace(array, written=element))
         return
     known = context.known_ints(context.value(index))
-    if known is None or array.appended is not None:
+    if known is None or array.has_grown:
         raise Unlowerable("it writes to a list at an index that is known only when the model runs", _REMEDY)
     elements = list(array.elements)
     if known[0] > len(elements):
         raise Unlowerable(f"it writes to index {known[0]} of a list of {len(elements)}")
-    elements[known[0] : known[0] + 1] = [value]
+    elements[known[0] : known[0] + 1] = [element]
     context.bind_array(out, TensorArray(tuple(elements)))
 
 
@@ -73,17 +75,26 @@ def write_to_array(op: SourceOp, context: Context) -> None:
 def read_from_array(op: SourceOp, context: Context) -> None:
     array, index = _array(op, context, "X"), op.inputs["I"][0]
     if isinstance(array, LoopArray):
-        context.bind(op, "Out", _read_in_loop(context, array, index))
+        _bind_element(op, context, _read_in_loop(context, array, index))
         return
     known = context.known_ints(context.value(index))
     if known is not None and 0 <= known[0] < len(array.elements):
-        context.bind(op, "Out", array.elements[known[0]])
+        _bind_element(op, context, array.elements[known[0]])
         return
     position = context.reshape(context.cast(context.value(index), DType.INT64), [])
+    if array.listed is not None:
+        _bind_element(op, context, element_at(context, array.listed, position))
+        return
     context.emit(op, "Gather", [_stack_all(context, array), position], {"axis": 0})
 
 
-def _read_in_loop(context: Context, array: LoopArray, index: SourceValue) -> Value:
+def _bind_element(op: SourceOp, context: Context, element: Element) -> None:
+    context.bind(op, "Out", element.value)
+    for out in op.outputs.get("Out", ()):
+        context.bind_sequences(out, element.sequences)
+
+
+def _read_in_loop(context: Context, array: LoopArray, index: SourceValue) -> Element:
     known = array.positions.get(index)
     if known is None:
         fixed = context.known_ints(context.value(index))
@@ -102,6 +113,8 @@ def array_length(op: SourceOp, context: Context) -> None:
     if isinstance(array, LoopArray):
         number = context.scalar(len(array.before) + (array.written is not None), DType.INT64)
         length = context.reshape(context.node("Add", [array.iteration, number]), [1])
+    elif array.listed is not None:
+        length = number_of_elements(context, array.listed)
     else:
         length = context.builder.ints(len(array.elements))
         if array.appended is not None:
@@ -116,8 +129,12 @@ def tensor_array_to_tensor(op: SourceOp, context: Context) -> None:
     array, axis, stack = _array(op, context, "X"), int(op.attrs["axis"]), bool(op.attrs["use_stack"])
     if isinstance(array, LoopArray):
         raise Unlowerable("a loop joins the list that it appends to", _REMEDY)
+    if array.listed is not None:
+        attributes = {"axis": axis, "new_axis": int(stack)}
+        context.emit(op, "ListConcat", [array.listed.elements, array.listed.shapes], attributes, domain="lite")
+        return
     if array.appended is None:
-        elements = list(array.elements)
+        elements = [element.value for element in array.elements]
         if not elements:
             raise Unlowerable("the list is empty")
         if op.outputs.get("OutIndex"):
@@ -142,12 +159,13 @@ def tensor_array_to_tensor(op: SourceOp, context: Context) -> None:
 
 def _stack_all(context: Context, array: TensorArray) -> Value:
     """Stack all elements along a new first axis."""
-    shapes = {e.shape for e in array.elements if e.type.rank is not None and all(isinstance(d, int) for d in e.shape)}
+    elements = [element.value for element in array.elements]
+    shapes = {e.shape for e in elements if e.type.rank is not None and all(isinstance(d, int) for d in e.shape)}
     if len(shapes) > 1:
         raise Unlowerable(
             "tensors of different shapes in one list, of which one is chosen when the model runs", _REMEDY
         )
-    parts = [stacked(context, list(array.elements), 0)] if array.elements else []
+    parts = [stacked(context, elements, 0)] if elements else []
     if array.appended is not None:
         parts.append(array.appended)
     if not parts:
@@ -160,7 +178,7 @@ def slice_of_array(op: SourceOp, context: Context) -> bool:
     array = context.array(op.inputs["Input"][0]) if op.inputs.get("Input") else None
     if array is None:
         return False
-    if isinstance(array, LoopArray) or array.appended is not None:
+    if isinstance(array, LoopArray) or array.has_grown:
         raise Unlowerable("it takes a part of a list that a loop appends to", _REMEDY)
     (start,) = known_ints(op, context, "starts", "StartsTensor", "StartsTensorList")
     (end,) = known_ints(op, context, "ends", "EndsTensor", "EndsTensorList")
@@ -172,7 +190,8 @@ def _bind_part(context: Context, out: SourceValue, array: TensorArray, start: in
     if not one:
         context.bind_array(out, TensorArray(array.elements[start:end]))
     elif -len(array.elements) <= start < len(array.elements):
-        context.bind_value(out, array.elements[start])
+        context.bind_value(out, array.elements[start].value)
+        context.bind_sequences(out, array.elements[start].sequences)
     else:
         raise Unlowerable(f"it takes element {start} of a list of {len(array.elements)}")
 
@@ -182,7 +201,7 @@ def slice_array(op: SourceOp, context: Context) -> None:
     """Lower PIR's slice of an array; the operands are the array, starts and (for slice_array) ends."""
     array, one = _array(op, context, "0"), op.type == "slice_array_dense"
     ends = [context.known_ints(context.any_input(op, slot)) for slot in (("1",) if one else ("1", "2"))]
-    if isinstance(array, LoopArray) or array.appended is not None or not all(ends):
+    if isinstance(array, LoopArray) or array.has_grown or not all(ends):
         raise Unlowerable("it takes a part of a list that is known only when the model runs", _REMEDY)
     first, last = (ends[0] or [0])[0], None if one else (ends[1] or [0])[0]
     _bind_part(context, op.outputs["0"][0], array, first, last, one)

@@ -7,6 +7,7 @@ from lite_paddle.lowering.context import Context
 from lite_paddle.lowering.dynamic import dimension, shape_vector
 from lite_paddle.lowering.integers import int_vector
 from lite_paddle.lowering.layout import in_channels_first
+from lite_paddle.lowering.paddle_lite_fusions import convolution_ending, int8_factors, int8_result
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.lowering.unlowerable import Unlowerable
 from lite_paddle.lowering.windows import Pads, explicit_pads, onnx_pads, per_axis, same_pads
@@ -55,10 +56,12 @@ def transposed_convolution(op: SourceOp, context: Context) -> None:
     def compute(x: Value) -> Value:
         context.rank(x, "its transposed convolution depends on the size")
         requested = _requested_size(op, context, axes)
-        result = _emit_transposed(op, context, geometry, x, filter_, bias, requested)
+        narrow = int8_factors(op, context, x, filter_, ("Input", "Filter"), axis=1)
+        x, weights = narrow or (x, filter_)
+        result = _emit_transposed(op, context, geometry, x, weights, bias, requested)
         if bias is not None and op.attrs.get("fuse_relu"):
             result = context.node("Relu", [result])
-        return result
+        return int8_result(op, context, convolution_ending(op, context, result))
 
     layout = str(op.attrs.get("data_format", "NCHW"))
     context.bind(op, "Output", in_channels_first(context, context.input(op, "Input"), layout, compute))

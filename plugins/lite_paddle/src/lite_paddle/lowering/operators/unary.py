@@ -8,6 +8,7 @@ import numpy as np
 
 from lite_core.ir import DType, Value
 from lite_paddle.lowering.context import Context
+from lite_paddle.lowering.paddle_lite_fusions import activated
 from lite_paddle.lowering.registry import lowers
 from lite_paddle.source import SourceOp
 
@@ -169,7 +170,18 @@ def scale(op: SourceOp, context: Context) -> None:
         result = context.node("Mul", [result, context.scalar(factor, x)])
     if op.attrs.get("bias_after_scale", True):
         result = _plus(context, result, bias)
-    context.bind(op, "Out", result)
+    context.bind(op, "Out", _fused_behind_scale(op, context, result))
+
+
+def _fused_behind_scale(op: SourceOp, context: Context, x: Value) -> Value:
+    """Apply what Paddle-Lite fuses behind a scale: an activation, and a second scale behind that."""
+    name = str(op.attrs.get("activation_type", ""))
+    alpha = float(op.attrs.get("alpha", 6.0))
+    x = activated(op, context, x, name, {"threshold": alpha, "alpha": alpha}) if name else x
+    if op.attrs.get("fuse_scaleact"):
+        x = context.node("Mul", [x, context.scalar(float(op.attrs.get("scale1", 1.0)), x)])
+        x = _plus(context, x, float(op.attrs.get("bias1", 0.0)))
+    return x
 
 
 def _plus(context: Context, x: Value, number: float) -> Value:

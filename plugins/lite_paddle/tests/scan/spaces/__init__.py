@@ -1,0 +1,1 @@
+"""Spaces of operators, one module for each family; see :mod:`scan.drawing`."""

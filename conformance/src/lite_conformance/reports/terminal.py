@@ -133,7 +133,7 @@ def _loosened(console: Console, report: Report) -> None:
             rtol, atol = (number(value) for value in t.default)
             change = f"rtol {number(t.rtol)} (default {rtol}), atol {number(t.atol)} (default {atol})"
             groups.setdefault((t.reason or "no reason given", change), []).append(record)
-    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     _groups(console, "loosened tolerances", [(f"{change}: {reason}", records) for (reason, change), records in ordered])
 
 

@@ -7,7 +7,6 @@ the cell as a whole; cells that were not measured again stay.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from side_by_side.engines import ENGINES, LITE
+from side_by_side.result_file import PROCESSOR, content_of, name_of, text_of, write
 
 __all__ = ["FLOAT32", "SCHEMA", "SCHEMA_VERSION", "Cell", "Figures", "Recorded", "read", "update"]
 
@@ -22,7 +22,6 @@ SCHEMA = "lite-precision-results"
 SCHEMA_VERSION = 1
 #: The form of a model that all others are compared with.
 FLOAT32 = "float32"
-_PROCESSOR = ("processor", "microarchitecture", "family", "model", "stepping", "extensions", "cores", "system")
 
 
 @dataclass(frozen=True)
@@ -131,14 +130,12 @@ class Recorded:
     @property
     def name(self) -> str:
         """The processor in a few words."""
-        cores = f"{self.machine['cores']} core{'' if self.machine['cores'] == 1 else 's'}"
-        return f"{self.machine['processor']} ({self.machine['microarchitecture']}), {cores}"
+        return name_of(self.machine)
 
     def to_text(self) -> str:
         """Return the content of the file: JSON with one line for each cell."""
-        head = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "machine": dict(self.machine)}
-        lines = ",\n".join(f"  {json.dumps(dataclasses.asdict(cell), allow_nan=False)}" for cell in self.cells)
-        return f'{json.dumps(head, indent=1)[:-2]},\n "cells": [\n{lines}\n ]\n}}\n'
+        entries = map(dataclasses.asdict, self.cells)
+        return text_of((SCHEMA, SCHEMA_VERSION), self.machine, "cells", entries)
 
 
 def read(file: Path) -> Recorded:
@@ -147,13 +144,7 @@ def read(file: Path) -> Recorded:
     Raises:
         ValueError: it is no such file, or of another version, or a cell has a field too many or too few.
     """
-    content = json.loads(file.read_text(encoding="utf-8"))
-    found = (content.get("schema"), content.get("schema_version"))
-    if found != (SCHEMA, SCHEMA_VERSION):
-        raise ValueError(
-            f"{file}: expected schema {SCHEMA!r}, version {SCHEMA_VERSION}, found {found[0]!r}, {found[1]!r}; "
-            "remove the file and measure again"
-        )
+    content = content_of(file, (SCHEMA, SCHEMA_VERSION))
     return Recorded(content["machine"], tuple(_cell(file, entry) for entry in content["cells"]))
 
 
@@ -180,9 +171,8 @@ def update(
         return precision, cell.threads, model
 
     ordered = sorted([*kept, *new.values()], key=place)
-    recorded = Recorded({name: machine[name] for name in _PROCESSOR}, tuple(ordered))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(recorded.to_text(), encoding="utf-8")
+    recorded = Recorded({name: machine[name] for name in PROCESSOR}, tuple(ordered))
+    write(file, recorded.to_text())
     return recorded
 
 

@@ -7,7 +7,6 @@ because its times are comparable only with each other; cells that were not measu
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping
@@ -17,14 +16,13 @@ from typing import Any
 
 from side_by_side.conditions import LEVELS, Condition
 from side_by_side.engines import ENGINES, LITE
+from side_by_side.result_file import PROCESSOR, content_of, name_of, text_of, write
 from side_by_side.results import Results
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "Cell", "Recorded", "Times", "cells_of", "geometric_mean", "read", "update"]
 
 SCHEMA = "lite-results"
 SCHEMA_VERSION = 1
-#: What a file says about its processor: names of ``machine.describe``.
-_PROCESSOR = ("processor", "microarchitecture", "family", "model", "stepping", "extensions", "cores", "system")
 
 
 @dataclass(frozen=True)
@@ -120,15 +118,12 @@ class Recorded:
     @property
     def name(self) -> str:
         """The processor in a few words."""
-        machine = self.machine
-        cores = f"{machine['cores']} core{'' if machine['cores'] == 1 else 's'}"
-        return f"{machine['processor']} ({machine['microarchitecture']}), {cores}"
+        return name_of(self.machine)
 
     def to_text(self) -> str:
         """Return the content of the file: JSON with one line for each cell."""
-        head = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "machine": dict(self.machine)}
-        lines = ",\n".join(f"  {json.dumps(dataclasses.asdict(cell))}" for cell in self.cells)
-        return f'{json.dumps(head, indent=1)[:-2]},\n "cells": [\n{lines}\n ]\n}}\n'
+        entries = map(dataclasses.asdict, self.cells)
+        return text_of((SCHEMA, SCHEMA_VERSION), self.machine, "cells", entries)
 
     def updated(self, newer: Recorded) -> Recorded:
         """Return these results with the cells of a newer measurement of the same processor."""
@@ -143,15 +138,9 @@ def read(file: Path) -> Recorded:
     Raises:
         ValueError: it is no such file, or of another version, or has a field too many or too few; the message names it.
     """
-    content = json.loads(file.read_text(encoding="utf-8"))
-    found = (content.get("schema"), content.get("schema_version"))
-    if found != (SCHEMA, SCHEMA_VERSION):
-        raise ValueError(
-            f"{file}: expected schema {SCHEMA!r}, version {SCHEMA_VERSION}, found {found[0]!r}, {found[1]!r}; "
-            "remove the file and measure again"
-        )
+    content = content_of(file, (SCHEMA, SCHEMA_VERSION))
     _require(file, "the file", content, {"schema", "schema_version", "machine", "cells"})
-    _require(file, "the machine", content["machine"], set(_PROCESSOR))
+    _require(file, "the machine", content["machine"], set(PROCESSOR))
     return Recorded(
         content["machine"], tuple(_cell(file, number, entry) for number, entry in enumerate(content["cells"]))
     )
@@ -177,10 +166,9 @@ def update(
         ValueError: the file that is there cannot be read; see :func:`read`.
     """
     cells = tuple(cell for cell in cells_of(results, groups, revision) if keys is None or cell.key in keys)
-    newer = Recorded({name: results.machine[name] for name in _PROCESSOR}, cells)
+    newer = Recorded({name: results.machine[name] for name in PROCESSOR}, cells)
     recorded = read(file).updated(newer) if file.exists() else newer
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(recorded.to_text(), encoding="utf-8")
+    write(file, recorded.to_text())
     return recorded
 
 

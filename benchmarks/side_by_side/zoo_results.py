@@ -6,19 +6,18 @@ A new measurement of a model replaces its row as a whole; rows that were not mea
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from side_by_side.engines import LITE
+from side_by_side.result_file import PROCESSOR, content_of, name_of, text_of, write
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "Recorded", "Row", "read", "update"]
 
 SCHEMA = "lite-zoo-results"
 SCHEMA_VERSION = 1
-_PROCESSOR = ("processor", "microarchitecture", "family", "model", "stepping", "extensions", "cores", "system")
 
 
 @dataclass(frozen=True)
@@ -91,15 +90,13 @@ class Recorded:
 
     @property
     def name(self) -> str:
-        """The processor's name for headings."""
-        own = self.machine
-        return f"{own['processor']} ({own['microarchitecture']}), {own['cores']} cores"
+        """The processor in a few words."""
+        return name_of(self.machine)
 
     def to_text(self) -> str:
         """Return the content of the file: JSON with one line for each row."""
-        head = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "machine": dict(self.machine)}
-        lines = ",\n".join(f"  {json.dumps(dataclasses.asdict(row), allow_nan=False)}" for row in self.rows)
-        return f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n ]\n}}\n'
+        entries = map(dataclasses.asdict, self.rows)
+        return text_of((SCHEMA, SCHEMA_VERSION), self.machine, "rows", entries)
 
 
 def read(file: Path) -> Recorded:
@@ -108,13 +105,7 @@ def read(file: Path) -> Recorded:
     Raises:
         ValueError: it is no such file, or of another version, or a row has a field too many or too few.
     """
-    content = json.loads(file.read_text(encoding="utf-8"))
-    found = (content.get("schema"), content.get("schema_version"))
-    if found != (SCHEMA, SCHEMA_VERSION):
-        raise ValueError(
-            f"{file}: expected schema {SCHEMA!r}, version {SCHEMA_VERSION}, found {found[0]!r}, {found[1]!r}; "
-            "remove the file and measure again"
-        )
+    content = content_of(file, (SCHEMA, SCHEMA_VERSION))
     names = {entry.name for entry in dataclasses.fields(Row)}
     for entry in content["rows"]:
         if differing := ", ".join(sorted(entry.keys() ^ names)):
@@ -132,7 +123,6 @@ def update(file: Path, machine: Mapping[str, Any], rows: Iterable[Row], order: S
     """
     every = {row.model: row for row in (*(read(file).rows if file.exists() else ()), *rows)}
     ordered = tuple(every[name] for name in order if name in every)
-    recorded = Recorded({name: machine[name] for name in _PROCESSOR}, ordered)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(recorded.to_text(), encoding="utf-8")
+    recorded = Recorded({name: machine[name] for name in PROCESSOR}, ordered)
+    write(file, recorded.to_text())
     return recorded

@@ -17,6 +17,7 @@ of keys and values, and a gated feed-forward network.
 from __future__ import annotations
 
 import argparse
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +73,8 @@ def make_model(path: Path, decoder: Decoder, form: str = "past", bits: int = 32,
     onnx.save_model(model, path, save_as_external_data=True, location=data.name, size_threshold=4096)
 
 
-class _Writer:
-    """What both forms share: names, weights, and the structure of the network."""
+class _Writer(ABC):
+    """The parts of both forms: names, weights, and the structure of the network."""
 
     def __init__(self, decoder: Decoder, seed: int, bits: int) -> None:
         self.d, self.bits = decoder, bits
@@ -100,16 +101,17 @@ class _Writer:
         self.product("head", normal, d.hidden, d.words, "logits")
         return self._finish()
 
+    @abstractmethod
     def _begin(self) -> None:
         """Add the nodes that all layers share."""
 
+    @abstractmethod
     def _attention(self, layer: int, x: str) -> str:
         """Add the attention of a layer, with its product at the end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _normalize(self, name: str, x: str, more: str | None, scale: str) -> tuple[str, str]:
         """Add ``x + more``, and its RMS normalization; return the names of both."""
-        raise NotImplementedError
 
     # **** parts ****
 

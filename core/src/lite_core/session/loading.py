@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lite_core.collector import collector_paused
@@ -76,6 +77,6 @@ def load(
     """
     with collector_paused():
         opened = open_model(model, plugins=plugins, reader_options=reader_options)
-        devices = backend, fallback, placement, backend_options, plugins
-        computing = threads, precision, exact, tune, optimize
-        return Session(opened, *devices, *computing, plans, saved, taps)
+        placed = partial(Session, backend=backend, fallback=fallback, placement=placement, plugins=plugins)
+        computing = partial(placed, threads=threads, precision=precision, exact=exact, tune=tune, optimize=optimize)
+        return computing(opened, plans=plans, saved=saved, backend_options=backend_options, taps=taps)

@@ -64,6 +64,7 @@ class Session:
     def __init__(
         self,
         model: OpenedModel,
+        *,
         backend: str | Sequence[str],
         fallback: str,
         placement: Mapping[str, str] | None,

@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Number, Pointer, Val, Variable
 
-__all__ = ["AddProducts", "Fetch", "Sums", "by_lane", "multiply_add", "multiply_by_broadcast", "multiply_by_lane"]
+__all__ = [
+    "AddProducts",
+    "Fetch",
+    "Sums",
+    "add_in_chains",
+    "by_lane",
+    "multiply_add",
+    "multiply_by_broadcast",
+    "multiply_by_lane",
+    "totals_of_chains",
+]
 
 #: Sums of a register tile, by rows and vectors.
 Sums = Sequence[Sequence[Variable]]
@@ -161,3 +171,29 @@ def multiply_by_lane(
 
     multiply_groups(-whole * step_bytes, 0, lanes)
     multiply_groups(0, (steps - whole) * step_bytes, 1)
+
+
+def add_in_chains(k: Emitter, depth: Val, chains: int, add: Callable[[Val, int], None]) -> None:
+    """Emit ``add(step, chain)`` for each step of the depth. The chains take turns: none waits for another's sum.
+
+    Args:
+        k: the emitter.
+        depth: number of steps.
+        chains: number of sums that do not depend on each other.
+        add: emits a step of a chain.
+    """
+    whole = depth / chains * chains
+    with k.loop(0, whole, chains) as step:
+        for chain in range(chains):
+            add(step + chain, chain)
+    if chains > 1:
+        with k.loop(whole, depth) as step:
+            add(step, 0)
+
+
+def totals_of_chains(sums: Sequence[Sums]) -> list[list[Val]]:
+    """Return the sum of all chains, added in their order."""
+    totals = [[s.get() for s in row] for row in sums[0]]
+    for others in sums[1:]:
+        totals = [[t + s.get() for t, s in zip(row, other)] for row, other in zip(totals, others)]
+    return totals

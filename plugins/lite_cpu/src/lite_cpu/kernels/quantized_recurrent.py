@@ -13,6 +13,7 @@ from typing import NamedTuple
 from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Number, Pointer, Val
 from lite_cpu.kernels.base import Products
+from lite_cpu.kernels.depth_loops import add_in_chains, totals_of_chains
 from lite_cpu.kernels.integer_dots import INT16_PAIRS, DotForm, emit_dots, is_x86
 from lite_cpu.kernels.recurrent import Lstm, Step
 from lite_cpu.machine import Machine
@@ -163,14 +164,5 @@ class QuantizedLstm(Lstm):
                     total = sums[chain][row][g]
                     total.set(emit_dots(k, self.form, total.get(), x, weights[g]))
 
-        whole = steps / chains * chains
-        with k.loop(0, whole, chains) as step:
-            for chain in range(chains):
-                add(step + chain, chain)
-        if chains > 1:
-            with k.loop(whole, steps) as step:
-                add(step, 0)
-        totals = [[s.get() for s in row] for row in sums[0]]
-        for others in sums[1:]:
-            totals = [[t + s.get() for t, s in zip(row, other)] for row, other in zip(totals, others)]
-        return totals
+        add_in_chains(k, steps, chains, add)
+        return totals_of_chains(sums)

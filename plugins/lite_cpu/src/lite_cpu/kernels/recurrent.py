@@ -15,7 +15,7 @@ from lite_core.ir import DType
 from lite_cpu.emitter import Emitter, Number, Params, Pointer, Pointers, Val
 from lite_cpu.kernels.base import Kernel, Products
 from lite_cpu.kernels.bfloat16_pairs import PAIR, add_pairs
-from lite_cpu.kernels.depth_loops import by_lane, multiply_add, multiply_by_lane
+from lite_cpu.kernels.depth_loops import add_in_chains, by_lane, multiply_add, multiply_by_lane, totals_of_chains
 from lite_cpu.machine import Machine
 from lite_cpu.scalar_ops import emit_operator
 
@@ -292,17 +292,8 @@ class Recurrent(Kernel):
         if k.machine.multiply_by_lane:
             multiply_by_lane(k, source, panel, hidden, sums, (), by_lane(products))
         else:
-            whole = hidden / chains * chains
-            with k.loop(0, whole, chains) as d:
-                for chain in range(chains):
-                    add(d + chain, chain)
-            if chains > 1:
-                with k.loop(whole, hidden) as d:
-                    add(d, 0)
-        totals = [[s.get() for s in row] for row in sums[0]]
-        for others in sums[1:]:
-            totals = [[t + s.get() for t, s in zip(row, other)] for row, other in zip(totals, others)]
-        return totals
+            add_in_chains(k, hidden, chains, add)
+        return totals_of_chains(sums)
 
     def projected(self, k: Emitter, at: Step, row: int, unit: Val, gate: int) -> Val:
         """Return the projected input of a gate for a vector of units."""

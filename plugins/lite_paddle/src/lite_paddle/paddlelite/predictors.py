@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lite_core import __version__
-from lite_core.backend import Unavailable
 from lite_core.checks import require
 from lite_core.errors import InputError
 from lite_core.formats.choosing import find_model
-from lite_core.plugins import available_backends
 from lite_core.session import load
 from lite_paddle.lowering import lower
 from lite_paddle.lowering.program import level_names
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from lite_core.ir import Graph, Value
     from lite_core.session import Session
     from lite_paddle.paddle_lite.program import Program
+    from lite_paddle.source import SourceProgram
 
 __all__ = ["CxxPredictor", "LightPredictor", "create_paddle_predictor"]
 
@@ -51,17 +50,17 @@ class _Predictor:
     def __init__(
         self, config: CxxConfig | MobileConfig, path: str, params: str = "", targets: Sequence[str] = ()
     ) -> None:
-        self._config, self._targets = config, list(dict.fromkeys(targets))
+        self._config, self._path, self._targets = config, path, list(dict.fromkeys(targets))
         self._source = None if find_model(path).is_lite_file else read(path, params or None)
         self._sessions: dict[bool, Session] = {}
         if self._source is None:
-            graph = self._session(path).graph
+            graph = self._session().graph
             inputs, outputs = [(v.name, v) for v in graph.inputs], [(v.name, v) for v in graph.outputs]
         else:
+            self._graph = self._lowered(self._source)
             # Offsets of sequences, which are no tensors in Paddle-Lite, are the last inputs and outputs.
-            graph = self._graph = lower(self._source)
-            inputs = [(name, v) for (name, _), v in zip(self._source.inputs, graph.inputs)]
-            outputs = [(name, v) for (name, _), v in zip(self._source.outputs, graph.outputs)]
+            inputs = [(name, v) for (name, _), v in zip(self._source.inputs, self._graph.inputs)]
+            outputs = [(name, v) for (name, _), v in zip(self._source.outputs, self._graph.outputs)]
         self._inputs, self._outputs = dict(map(_tensor, inputs)), dict(map(_tensor, outputs))
 
     def get_input(self, index: int) -> Tensor:
@@ -116,8 +115,7 @@ class _Predictor:
         """
         arrays: dict[str, Any] = {name: tensor.numpy(zero_copy=True) for name, tensor in self._inputs.items()}
         offsets = self._offsets()
-        session = self._session(self._lowered(bool(offsets)), bool(offsets))
-        results = list(session.run(arrays | offsets).items())
+        results = list(self._session(with_offsets=bool(offsets)).run(arrays | offsets).items())
         levels: dict[str, list[list[int]]] = {}
         for name, array in results[len(self._outputs) :]:
             levels.setdefault(name.rpartition(".lod")[0], []).append(array.tolist())
@@ -125,19 +123,25 @@ class _Predictor:
             tensor.hold(array)
             tensor.set_lod(levels.get(name, []))
 
-    def _lowered(self, with_offsets: bool) -> Graph | None:
-        if self._source is None or with_offsets in self._sessions:
-            return None
-        return lower(self._source, lod=True) if with_offsets else self._graph
+    def _lowered(self, source: SourceProgram, *, with_offsets: bool = False) -> Graph:
+        """Return the graph of a program; a session then chooses among the configuration's devices, and says so."""
+        graph = lower(source, lod=with_offsets)
+        # host is behind every other device.
+        if targets := [name for name in self._targets if name != "host"] or self._targets:
+            graph.metadata["targets"] = " ".join(targets)
+        return graph
 
-    def _session(self, model: str | Graph | None, with_offsets: bool = False) -> Session:
+    def _session(self, *, with_offsets: bool = False) -> Session:
         """Return the session for one sequence in each input, or for several; made when it is first needed."""
-        if model is not None and with_offsets not in self._sessions:
+        if with_offsets not in self._sessions:
+            if self._source is None:
+                model: str | Graph = self._path
+            else:
+                model = self._lowered(self._source, with_offsets=True) if with_offsets else self._graph
             config = self._config
             is_half = config.opencl_precision() is CLPrecisionType.CL_PRECISION_FP16 or _has_half_place(config)
-            self._sessions[with_offsets] = session = load(
+            session = load(
                 model,
-                backend=_available(self._targets) or "auto",
                 threads=config.chosen_threads(),
                 precision="float16" if is_half else None,
                 tune=config.opencl_tune() is not CLTuneMode.CL_TUNE_NONE,
@@ -147,6 +151,7 @@ class _Predictor:
             for line in session.selection_log:
                 if line.partition(":")[0] in absent:
                     logger.warning("%s", line)
+            self._sessions[with_offsets] = session
         return self._sessions[with_offsets]
 
     def _offsets(self) -> dict[str, Any]:
@@ -227,7 +232,8 @@ def create_paddle_predictor(config: CxxConfig | MobileConfig) -> CxxPredictor | 
             "the configuration has no places: call set_valid_places([Place(TargetType.X86, PrecisionType.FP32)]), or "
             "with the devices that the model is for"
         )
-    return CxxPredictor(config, path, params, [_backend(place.target) for place in config.valid_places()])
+    # A backend has the name of its target in small letters.
+    return CxxPredictor(config, path, params, [place.target.name.lower() for place in config.valid_places()])
 
 
 def _tensor(named: tuple[str, Value]) -> tuple[str, Tensor]:
@@ -248,28 +254,6 @@ def _named(tensors: dict[str, Tensor], name: str, kind: str) -> Tensor:
     return tensors[name]
 
 
-def _backend(target: TargetType) -> str:
-    """Return the name of the backend for a target: the target's own, in small letters."""
-    return target.name.lower()
-
-
 def _has_half_place(config: CxxConfig | MobileConfig) -> bool:
     wanted = config.valid_places() if isinstance(config, CxxConfig) else ()
     return any(place.precision is PrecisionType.FP16 for place in wanted if place.target is not TargetType.OpenCL)
-
-
-def _available(targets: Sequence[str]) -> list[str]:
-    """Return the targets that this machine has. Those that it lacks are warnings, as is having none of them."""
-    backends, found, missing = available_backends(), [], []
-    for name in targets:
-        if name in ("", "any", "unk", "host"):  # host is behind every other backend
-            continue
-        state = backends[name].probe() if name in backends else Unavailable("no installed package brings it")
-        if isinstance(state, Unavailable):
-            missing.append(f"{name}: {state.reason}")
-        else:
-            found.append(name)
-    if missing:
-        instead = ", ".join(found) or "the best device of this machine"
-        logger.warning("devices that this machine does not have (%s): %s runs the model", "; ".join(missing), instead)
-    return found or (["host"] if [*targets] == ["host"] else [])

@@ -33,8 +33,8 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
-# The full tier, in parts; it needs paddlepaddle. An interrupted part goes on where it stopped.
-test-full: $(VENV)/.test $(VENV)/.paddle
+# The full tier, in parts; it needs paddlepaddle and JAX. An interrupted part goes on where it stopped.
+test-full: $(VENV)/.test $(VENV)/.paddle $(VENV)/.examples
 	$(BIN)/python scripts/full_tests.py $(PART) $(ARGS)
 
 # Lite on 64-bit ARM processors, emulated: on a Debian or Ubuntu for x86-64 (scripts/arm_environment.py). SEED draws the
@@ -106,6 +106,11 @@ $(VENV)/.test: $(VENV)/.python requirements-test.txt $(MODELS) $(LOCAL) $(if $(P
 $(VENV)/.paddle: $(VENV)/.python requirements-paddle.txt
 	@echo "installing paddlepaddle into $(VENV)"
 	@$(call install,$(VENV)) -r requirements-paddle.txt
+	@touch $@
+
+$(VENV)/.examples: $(VENV)/.python requirements-examples.txt
+	@echo "installing JAX into $(VENV)"
+	@$(call install,$(VENV)) -r requirements-examples.txt
 	@touch $@
 
 # Without atheris, which has no wheels for some systems, inputs are chosen by their outcomes instead of by branches.

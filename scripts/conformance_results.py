@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lite_conformance.reports.record import Report, Status, read_report
+from lite_conformance.run.must_pass import conformity
 from lite_conformance.run.profiles import PROFILE_KEY, PROFILES, is_rounded
 from workspace import ROOT
 
@@ -55,6 +56,7 @@ class ProfileResults:
         profile: the name of the profile.
         statuses: the number of cases by status.
         rounded: the number of passed cases whose results are right because the precision allows rounding.
+        must_pass: the verdict by the must-pass list; empty if the profile has none, or not all cases were to run.
     """
 
     backend: str
@@ -64,6 +66,7 @@ class ProfileResults:
     profile: str
     statuses: Mapping[str, int]
     rounded: int
+    must_pass: str = ""
 
 
 def add_up_profiles(reports: Sequence[Report]) -> list[ProfileResults]:
@@ -81,9 +84,22 @@ def add_up_profiles(reports: Sequence[Report]) -> list[ProfileResults]:
                 profile,
                 dict(Counter(str(record.status) for record in records)),
                 sum(is_rounded(record) for record in records),
+                _must_pass(profile, own),
             )
         )
     return results
+
+
+def _must_pass(profile: str, reports: Sequence[Report]) -> str:
+    required = PROFILES[profile].must_pass
+    if required is None or _selection(reports):
+        return ""
+    found = conformity(required, [record for report in reports for record in report.records])
+    return (
+        f"conforms to v{required.version}"
+        if found.conforms
+        else f"{len(found.missing)} missing for v{required.version}"
+    )
 
 
 def add_up(reports: Sequence[Report]) -> list[Results]:

@@ -33,8 +33,9 @@ __all__ = ["PARTS"]
 PARTS: dict[str, str] = {
     "arm": "every operator on an emulated ARM processor, and PoCL there; takes hours",
     "browser": "the conformance report, and the pages of lite-tools, in a browser",
-    "conformance": "the whole conformance suite on host, x86 and onnxruntime",
+    "conformance": "the whole conformance suite on host, x86, onnxruntime and numba",
     "cpu": "CPU kernels at every level of x86 that runs here, against the references",
+    "examples": "the backend in examples/jax_backend: its tests, real models, and the conformance suite on it",
     "faults": "planted faults, each of which the listed test must find",
     "models": "whole networks, exported by Paddle, on x86 and OpenCL, in all precisions",
     "mutation": "a sample of the faults planted into the references, which the conformance suite must find",

@@ -13,7 +13,7 @@ __all__ = ["cycles", "import_graph", "imported_names", "modules_in"]
 
 
 def modules_in(package: Path) -> dict[str, Path]:
-    """Return the modules of a package by name, except the examples, which are stand-alone programs.
+    """Return the modules of a package by name.
 
     Args:
         package: its folder: ``core/src/lite_core``.
@@ -21,8 +21,7 @@ def modules_in(package: Path) -> dict[str, Path]:
     modules: dict[str, Path] = {}
     for file in sorted(package.rglob("*.py")):
         parts = file.relative_to(package.parent).with_suffix("").parts
-        if "examples" not in parts:
-            modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     return modules
 
 

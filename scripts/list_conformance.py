@@ -43,7 +43,11 @@ def profiles() -> str:
         return "\nNo profiles are recorded yet: `lite-conformance profiles --backend NAME --json FOLDER` runs them.\n\n"
     titles = ["backend", "device", "profile", "verdict", "passed", "rounded", *_GOOD[1:], "bad"]
     rows = [_profile_row(results) for results in found]
-    notes = {f"`{r.backend}` was run on {r.day}{f' with {r.selection}' if r.selection else ''}.": None for r in found}
+    runs: dict[str, list[str]] = {}
+    for r in found:
+        run = f"`{r.backend}` was run on {r.day}{f' with {r.selection}' if r.selection else ''}"
+        runs.setdefault(run, []).append(r.profile)
+    notes = [f"{run}: {', '.join(names)}." for run, names in runs.items()]
     return f"\n{table(titles, rows, right=range(4, len(titles)))}\n{chr(10).join(notes)}\n"
 
 
@@ -51,6 +55,7 @@ def _profile_row(results: ProfileResults) -> list[str]:
     statuses = results.statuses
     bad = sum(count for status, count in statuses.items() if status not in _GOOD)
     verdict = "**red**" if bad else "green" if statuses.get("passed") else "nothing supported"
+    verdict += f", {results.must_pass}" if results.must_pass else ""
     counts = [statuses.get("passed", 0), results.rounded, *(statuses.get(status, 0) for status in _GOOD[1:]), bad]
     first = [f"`{results.backend}`", results.device, results.profile, verdict]
     return [*first, *(f"{count:,}" for count in counts)]

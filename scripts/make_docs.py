@@ -1,7 +1,7 @@
 """Write all generated files and blocks or, with ``--check``, report the stale ones; ``make docs`` calls it.
 
-Generated are the drawing of the packages, the charts of the benchmarks, the core's file of known distributions, and
-blocks of pages between
+Generated are the drawing of the packages, the charts of the benchmarks, the core's file of known distributions, the
+lists of public names, and blocks of pages between
 
     <!-- begin NAME: written by make docs -->
     <!-- end NAME -->
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import draw_architecture
 import known_distributions
+import list_public_api
 import list_results
 from workspace import ROOT
 
@@ -35,6 +36,7 @@ def generated() -> dict[Path, str]:
         known_distributions.FILE: known_distributions.text(),
         draw_architecture.FILE: draw_architecture.drawing(),
         **list_results.charts(),
+        **list_public_api.files(),
     }
     return files | {page: with_blocks(page.read_text(encoding="utf-8")) for page in pages()}
 

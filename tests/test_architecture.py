@@ -254,6 +254,11 @@ def test_the_core_stays_small() -> None:
     assert sum(code_lines(file) for file in files) < 7500
 
 
+def test_the_loops_of_numba_stay_short() -> None:
+    kernels = (ROOT / "plugins/lite_numba/src/lite_numba/kernels").glob("*.py")
+    assert sum(map(code_lines, kernels)) <= 600
+
+
 @pytest.mark.parametrize(("file", "most"), [("backend.py", 449), ("launcher.py", 60)])
 def test_contract_and_launcher_stay_short(file: str, most: int) -> None:
     assert len((CORE / file).read_text().splitlines()) <= most
@@ -325,7 +330,7 @@ def test_listing_the_backends_imports_nothing_slow() -> None:
     """Every load asks all plugins for their backends, also those that the session does not use."""
     code = (
         "import sys; from lite_core.plugins import available_backends; available_backends(); "
-        "print(sorted({'importlib.metadata', 'llvmlite', 'onnx', 'onnxruntime', 'pyopencl'} & {*sys.modules}))"
+        "print(sorted({'importlib.metadata', 'llvmlite', 'numba', 'onnx', 'onnxruntime', 'pyopencl'} & {*sys.modules}))"
     )
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert completed.stdout.strip() == "[]"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "examples/ocr/picture.png"
+PICTURE = ROOT / "plugins/lite_paddle/src/lite_paddle/demo/picture.png"
 TINY = ROOT / "tests/models/goldens/tiny_conv/legacy"
 INPUTS = TINY.parent / "inputs.npz"
 

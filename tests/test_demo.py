@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lite_paddle.demo import LINES
+
 ROOT = Path(__file__).parents[1]
-EXAMPLE = ROOT / "examples/ocr"
 BEST = "x86" if platform.machine() in ("x86_64", "AMD64") else "host"
 
 
@@ -21,7 +22,7 @@ def lite(*arguments: str | Path, folder: Path = ROOT) -> subprocess.CompletedPro
 
 
 def expected_lines() -> list[str]:
-    return (EXAMPLE / "picture.txt").read_text().splitlines()
+    return LINES.read_text().splitlines()
 
 
 def test_demo_reads_the_shipped_picture(tmp_path: Path) -> None:
@@ -42,7 +43,7 @@ def test_demo_reads_the_shipped_picture(tmp_path: Path) -> None:
 
 def test_example_runs_by_itself(tmp_path: Path) -> None:
     out = tmp_path / "annotated.png"
-    command = [sys.executable, EXAMPLE / "ocr.py", EXAMPLE / "picture.png", "--output", out]
+    command = [sys.executable, ROOT / "examples/ocr/ocr.py", "--output", out]
     completed = subprocess.run(command, capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr
     assert all(line in completed.stdout for line in expected_lines())

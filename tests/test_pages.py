@@ -36,7 +36,7 @@ PAGES = {
     "plugins/lite_x86/README.md": 1,
 }
 #: Commands of README's table that other tests run, because they need a network of Paddle's or an empty folder.
-ELSEWHERE = ("lite opt", "lite demo", "lite new-backend")
+ELSEWHERE = ("lite opt", "lite demo", "lite new-plugin")
 
 
 def network() -> lite.Graph:

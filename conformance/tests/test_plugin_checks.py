@@ -13,7 +13,12 @@ import pytest
 from lite_conformance.cases.graphs.draft import Draft, GraphCase, GraphTable
 from lite_conformance.cases.plugins.damage import check_flipped, check_truncated
 from lite_conformance.cases.plugins.files import FileCase, FileTable
-from lite_conformance.cases.plugins.formats import check_file, check_foreign_files, check_round_trip
+from lite_conformance.cases.plugins.formats import (
+    check_file,
+    check_foreign_files,
+    check_round_trip,
+    check_written_again,
+)
 from lite_conformance.cases.plugins.passes import check_pass, suite_graphs
 from lite_conformance.cases.plugins.reading import opened
 from lite_conformance.judge.outcome import Failure
@@ -257,6 +262,12 @@ class AnotherGraphEachTime(Factors):
         return [*super().factors(content), *[1.0] * int(self.turn)]
 
 
+class ForgetsAFactor(Factors):
+    def write(self, graph: Graph, path: Path, /, *args: Any, **options: Any) -> None:
+        super().write(graph, path)
+        path.write_text(json.dumps({"factors": json.loads(path.read_text())["factors"][1:]}))
+
+
 def truncated(format: Factors) -> None:
     with opened(format, FILE) as reader:
         check_truncated(reader, count=10)
@@ -269,6 +280,7 @@ def flipped(format: Factors) -> None:
 
 def test_a_right_reader_passes() -> None:
     check_file(Factors(), FILE)
+    check_written_again(Factors(), FILE)
     check_foreign_files(Factors())
     truncated(Factors())
     flipped(Factors())
@@ -286,6 +298,7 @@ def test_a_right_reader_passes() -> None:
         (lambda f: check_file(f, FILE), ChangesItsFile(), "changed, added or removed"),
         (lambda f: check_file(f, FILE), AnotherGraphEachTime(), "another graph"),
         (lambda f: check_file(f, FileCase("two", b"{}")), Factors(), "does not recognise"),
+        (lambda f: check_written_again(f, FILE), ForgetsAFactor(), "wrong"),
         (check_foreign_files, SniffsAnything(), "claims an empty file"),
         (check_foreign_files, SniffRaises(), "sniff() raised JSONDecodeError"),
         (lambda f: check_round_trip(f, CASE, 0), Factors(), "the inputs"),

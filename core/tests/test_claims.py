@@ -164,7 +164,7 @@ def test_operator_that_two_packages_claim(site: Path, monkeypatch: pytest.Monkey
     try:
         assert load(graph, plugins=plugins_of(site)).run(x=[2])["y"].tolist() == [4]
     finally:
-        ops.registry._registry.pop((domain, "Twice"), None)
+        ops.registry.REGISTRY.pop((domain, "Twice"), None)
 
 
 def test_equal_names_of_plugins_are_no_conflict(site: Path) -> None:

@@ -14,12 +14,13 @@ import pytest
 
 from lite_core import ops
 from lite_core.builder import GraphBuilder
-from lite_core.errors import GraphError, InputError, ModelFormatError, PluginError
+from lite_core.errors import ExecutionError, GraphError, InputError, ModelFormatError, PluginError
 from lite_core.formats import read_model
 from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_core.kernel_backend import KernelBackend
 from lite_core.passes import PassResult
 from lite_core.plugins import PluginManager, available_backends, hookimpl
+from lite_core.schedule import placement
 from lite_core.session import load
 
 
@@ -208,6 +209,16 @@ def test_error_of_the_first_reader_is_reported_if_all_fail(file: Path) -> None:
         read_model(file, plugins=plugins)
 
 
+def test_graph_of_a_reader_that_is_not_valid_names_the_reader(file: Path) -> None:
+    def undefined(path: Path) -> Graph:
+        graph = identity()
+        graph.nodes.clear()
+        return graph
+
+    with pytest.raises(ModelFormatError, match=r"'test'.*'a' \(lite-a 1\.0\).*not valid.*\n.*'y'"):
+        load(file, plugins=plugins_of(a=lambda: plugin(lite_formats=[Reader(read=undefined)])))
+
+
 @pytest.mark.parametrize("broken", [{"suffixes": None}, {"suffixes": [7]}, {"read": None}, {"name": 7}])
 def test_invalid_reader_is_left_out(file: Path, broken: dict[str, Any]) -> None:
     reader = Reader(name="broken")
@@ -318,6 +329,8 @@ def test_pass_that_fails_is_recorded_and_left_out(caplog: pytest.LogCaptureFixtu
     assert "'plugin-pass'" in record.error
     assert message in record.error
     assert "'a' (lite-a 1.0)" in caplog.text
+    (failure,) = record.failures
+    assert failure.traceback
     before = len(calls)
     load(graph, plugins=plugins)
     assert len(calls) == before
@@ -346,6 +359,16 @@ def test_strict_mode_raises_the_failure_of_a_pass(monkeypatch: pytest.MonkeyPatc
         load(identity(), plugins=plugins_of(a=lambda: plugin(lite_passes=[PluginPass(fail)])))
 
 
+def test_pass_that_never_ends_is_stopped_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    def swap(graph: Graph) -> PassResult:
+        (node,) = graph.nodes
+        node.op = "Abs" if node.op == "Neg" else "Neg"
+        return PassResult(graph, True)
+
+    load(identity(), plugins=plugins_of(a=lambda: plugin(lite_passes=[PluginPass(swap)])))
+    assert "after 8 rounds: plugin-pass (lite-a 1.0)" in caplog.text
+
+
 # **** operators ****
 
 
@@ -358,8 +381,8 @@ def operator(name: str, **details: Any) -> Any:
     ("broken", "message"),
     [
         (lambda: operator("Twice", domain=7), "domain"),
-        (lambda: operator("Twice", domain=""), "domain of the plugin"),
-        (lambda: operator("Relu", domain="lite"), "domain of the plugin"),
+        (lambda: operator("Twice", domain=""), "own domain"),
+        (lambda: operator("Relu", domain="lite"), "own domain"),
         (lambda: SimpleNamespace(name="Twice", domain="test", reference=0, infer=0), "OpDef"),
     ],
 )
@@ -380,6 +403,89 @@ def test_operator_with_a_broken_inference_affects_only_its_models(infer: Any) ->
     graph = Graph("broken", inputs=[x], outputs=[y], nodes=[Node(name, [x], [y], domain="test.isolation")])
     with pytest.raises(GraphError, match=rf"inference of test\.isolation\.{name}, in the module {infer.__module__}"):
         load(graph, plugins=plugins)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (fail, "failed with KeyError"),
+        (lambda x: True, "returned bool, expected an array of float32"),
+        (lambda x: None, "returned NoneType"),
+        (lambda x: np.zeros((3, 3), np.float32), r"returned float32\[3, 3\], but its inference promises"),
+        (lambda x: (x, x), "returned 2 results, expected 1"),
+    ],
+)
+def test_operator_with_a_broken_reference_is_named_with_its_package(reference: Any, message: str) -> None:
+    name = f"Reference{id(reference)}"
+    broken = ops.define(
+        reference,
+        name,
+        "x: T -> y: T",
+        types={"T": [DType.FLOAT32]},
+        infer=lambda inference: [inference.shape(0)],
+        domain="test.isolation",
+    )
+    x, y = (Value(v, TensorType(DType.FLOAT32, (1,))) for v in "xy")
+    graph = Graph("broken", inputs=[x], outputs=[y], nodes=[Node(name, [x], [y], domain="test.isolation")])
+    session = load(graph, plugins=plugins_of(a=lambda: plugin(lite_ops=[broken])))
+    with pytest.raises(ExecutionError, match=rf"{name}.*lite-a 1\.0 {message}"):
+        session.run(x=[1])
+
+
+@pytest.mark.parametrize("infer", [lambda inference: [], lambda inference: [("a",)]])
+def test_inference_that_returns_no_types_is_not_blamed_on_a_pass(infer: Any) -> None:
+    name = f"Untyped{id(infer)}"
+    x, y = (Value(v, TensorType(DType.FLOAT32, (1,))) for v in "xy")
+    graph = Graph("broken", inputs=[x], outputs=[y], nodes=[Node(name, [x], [y], domain="test.isolation")])
+    with pytest.raises(GraphError, match=rf"inference of test\.isolation\.{name}.* of lite-a 1\.0"):
+        load(graph, plugins=plugins_of(a=lambda: plugin(lite_ops=[operator(name, infer=infer)])))
+
+
+# **** backends ****
+
+
+class Faulty(KernelBackend):
+    """A backend whose members are replaced by faulty ones."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__("faulty")
+        self.kernel("Neg")(np.negative)
+        self.__dict__.update(members)
+
+
+def faulty(**members: Any) -> PluginManager:
+    return plugins_of(a=lambda: plugin(lite_backends=[Faulty(**members)]), b=good)
+
+
+@pytest.mark.parametrize("supports", [fail, leave, lambda node, device: True, lambda node, device: None])
+def test_backend_whose_supports_fails_is_warned_of_once_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, supports: Any
+) -> None:
+    monkeypatch.setattr(placement, "_warned", set())
+    for _ in range(2):
+        session = load(identity(), plugins=faulty(supports=supports))
+        assert session.run(x=[-3])["y"].tolist() == [3]
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert "backend 'faulty' (lite-a 1.0): its supports()" in warning
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"compile": fail}, r"failed to compile .*KeyError"),
+        ({"compile": lambda part, device, options: None}, "NoneType .*lacks scratch_bytes, run"),
+        ({"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=fail)}, "partition .*failed with KeyError"),
+    ],
+)
+def test_error_of_a_backend_names_its_package(members: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExecutionError, match=rf"backend 'faulty' \(lite-a 1\.0\).*{message}"):
+        load(identity(), backend="faulty", plugins=faulty(**members)).run(x=[1])
+
+
+def test_error_about_options_names_the_package() -> None:
+    options = {"faulty": {"speed": 3}}
+    with pytest.raises(InputError, match=r"'faulty' \(lite-a 1\.0\) refuses its options: KeyError"):
+        load(identity(), plugins=faulty(check_options=fail), backend_options=options)
 
 
 def test_stand_in_has_the_attributes_of_real_entry_points() -> None:

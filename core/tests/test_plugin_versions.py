@@ -64,7 +64,7 @@ def test_a_plugin_that_requires_another_core_is_recorded_and_not_imported(
     assert "good" in available_backends(plugins)
     record = next(r for r in plugins.records() if r.name == "newer")
     assert record.phase == "version"
-    assert all(word in record.error for word in ("lite-core <10,>=9", __version__, "lite-newer"))
+    assert all(word in record.error for word in ("lite-core <10,>=9", __version__))
     assert "lite_newer_plugin" not in sys.modules
     monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
     with pytest.raises(PluginError, match=r"'newer' \(lite-newer 1\.0\).* version"):

@@ -702,4 +702,25 @@ FAULTS = (
         "return array",
         "plugins/lite_tools/tests/test_scrubbing.py::test_weights_are_replaced",
     ),
+    Fault(
+        "missing operators: a file may put anything into the command that users copy",
+        _CORE + "ops/missing.py",
+        "if not (_NAME.fullmatch(package) and _VERSION.fullmatch(version)):",
+        "if not (_NAME.match(package) and _VERSION.match(version)):",
+        _CORE_TESTS + "test_missing_operators.py",
+    ),
+    Fault(
+        "kernels: the kernel of an operator that is registered later is not checked",
+        _CORE + "kernel_backend.py",
+        "                definition.check_kernel(function)\n            else:\n                logger",
+        "                pass\n            else:\n                logger",
+        _CORE_TESTS + "test_missing_operators.py",
+    ),
+    Fault(
+        "validate: a file whose content differs from its hash in RECORD is not found",
+        _TOOLS + "validating/content_checks.py",
+        "_digest(package, name) != digest",
+        "not _digest(package, name)",
+        _TOOLS.replace("src/lite_tools/", "tests/test_validate.py"),
+    ),
 )

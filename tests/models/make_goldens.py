@@ -29,7 +29,7 @@ from export_vision import calibrate, picture_like, scatter_batch_norm
 from paddle_answers import answer
 
 GOLDENS = catalog.HERE / "goldens"
-PICTURE = catalog.HERE.parents[1] / "examples" / "ocr" / "picture.png"
+PICTURE = catalog.HERE.parents[1] / "plugins/lite_paddle/src/lite_paddle/demo/picture.png"
 SEED = 11
 
 

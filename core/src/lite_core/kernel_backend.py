@@ -7,11 +7,18 @@ Example::
     @backend.kernel("Relu", dtypes=["float32"])
     def relu(x, *, out):
         np.maximum(x, 0, out=out)
+
+A kernel for an operator of one's own takes the definition that ``lite_ops`` returns::
+
+    @backend.kernel(SQUISH, dtypes=["float32"])
+    def squish(x, *, slope, out):
+        np.divide(x, 1 + np.abs(slope * x), out=out)
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -22,12 +29,14 @@ from lite_core import ops
 from lite_core.backend import Buffer, Device, Executable, KernelTime, No, Options, Partition, Unavailable, Yes
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.forking import undivided
-from lite_core.ir import Array, DType, Node, TensorType, Value
+from lite_core.ir import Array, DType, Node, Value
 from lite_core.memory import HostMemory, read_only
 from lite_core.observing import Observable, Observer, observed_arrays
-from lite_core.ops.inference import Inference
+from lite_core.ops.registry import OpDef
 
 __all__ = ["Kernel", "KernelBackend"]
+
+logger = logging.getLogger("lite.backend")
 
 Condition = Callable[[Node], Yes | No]
 Probe = Callable[[], Sequence[Device] | Unavailable]
@@ -64,9 +73,10 @@ class KernelBackend:
         self.name = name
         self._device = device or Device(name, name=name)
         self._kernels: dict[tuple[str, str], list[Kernel]] = {}
+        self._unchecked: list[tuple[tuple[str, str], Callable[..., Any]]] = []
 
     def kernel(
-        self, op: str, *, dtypes: Iterable[str | DType] = (), domain: str = "", when: Condition | None = None
+        self, op: str | OpDef, *, dtypes: Iterable[str | DType] = (), domain: str = "", when: Condition | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Return a decorator that registers a function as a kernel.
 
@@ -77,51 +87,59 @@ class KernelBackend:
         an operator whose output shape depends on data.
 
         Args:
-            op: the operator's name.
+            op: the operator's name; for one of a plugin's own ``lite_ops`` its definition, or the name with ``domain``.
+                A kernel may be registered before its operator: a name in a plugin's domain is looked up when the
+                backend is first asked for devices.
             dtypes: supported element types; all if empty. The type compared is the one that inputs and output share
                 (for ``Where`` that of its branches), else the type of the first input.
             domain: the operator's domain.
             when: a further condition on the node; it returns Yes, or No with a reason.
 
         Raises:
-            ValueError: the opset has no such operator, or the kernel does not accept its attributes.
+            ValueError: the opset has no such operator, or the kernel does not accept its attributes. For an operator
+                that is registered later, :meth:`probe` raises the second, and logs a warning for the first.
         """
-        definition = ops.find(op, domain)
-        if definition is None:
-            raise ValueError(f"backend {self.name!r}: the opset has no operator {domain or 'ai.onnx'}.{op}")
+        definition = op if isinstance(op, OpDef) else ops.find(op, domain)
+        key = (domain, op) if isinstance(op, str) else (op.domain, op.name)
+        if definition is None and domain in ("", "ai.onnx", "lite"):
+            raise ValueError(f"backend {self.name!r}: {ops.why_missing(key[1], domain)}")
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            parameters = inspect.signature(function).parameters
-            takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-            missing = [k for k in definition.attributes if k not in parameters and not takes_any]
-            if missing:
-                raise ValueError(
-                    f"backend {self.name!r}: kernel {function.__name__} of {op} does not take the "
-                    f"attribute(s) {', '.join(missing)}; name them as keywords or take **attributes"
-                )
-            kernel = Kernel(function, frozenset(DType.of(d) for d in dtypes), when, "out" in parameters)
-            self._kernels.setdefault((domain, op), []).append(kernel)
+            if definition is None:
+                self._unchecked.append((key, function))
+            else:
+                definition.check_kernel(function)
+            writes_out = "out" in inspect.signature(function).parameters
+            kernel = Kernel(function, frozenset(DType.of(d) for d in dtypes), when, writes_out)
+            self._kernels.setdefault(key, []).append(kernel)
             return function
 
         return register
 
     def probe(self) -> Sequence[Device] | Unavailable:
+        for (domain, op), function in self._unchecked:
+            if definition := ops.find(op, domain):
+                definition.check_kernel(function)
+            else:
+                logger.warning("kernel %s is never used: %s", function.__name__, ops.why_missing(op, domain))
+        self._unchecked = []  # a kernel that fails the check fails it again
         return self._device() if callable(self._device) else [self._device]
 
     def supports(self, node: Node, device: Device) -> Yes | No:
-        return self._choose(node)[1]
+        return self.choose(node)[1]
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         steps = []
         for node in part.graph.nodes:
-            kernel, answer = self._choose(node)
+            kernel, answer = self.choose(node)
             if kernel is None:
                 assert isinstance(answer, No)
                 raise ExecutionError(f"backend {self.name!r} cannot run {node.describe()}: {answer.reason}")
             steps.append((node, kernel))
         return _KernelExecutable(self.name, part, steps)
 
-    def _choose(self, node: Node) -> tuple[Kernel | None, Yes | No]:
+    def choose(self, node: Node) -> tuple[Kernel | None, Yes | No]:
+        """Return the first registered kernel that accepts a node, and Yes; or None and the last kernel's refusal."""
         answer: Yes | No = No(f"backend {self.name!r} has no kernel for {node.qualified_op}")
         for kernel in self._kernels.get((node.domain, node.op), ()):
             answer = kernel.accepts(node)
@@ -174,8 +192,10 @@ class _KernelExecutable(Observable):
             try:
                 run_step(step, arrays)
             except Exception as error:
+                function = step.kernel.function
                 failed = "" if isinstance(error, LiteError) else f" failed with {type(error).__name__}"
-                raise ExecutionError(f"backend {self._backend!r}: {step.node.describe()}{failed}: {error}") from error
+                kernel = f"kernel {function.__module__}.{function.__name__}{failed}"
+                raise ExecutionError(f"backend {self._backend!r}: {step.node.describe()}: {kernel}: {error}") from error
             for value in step.finished:
                 del arrays[value]
         for value, buffer in zip(self._graph.outputs, outputs):
@@ -208,14 +228,12 @@ class _KernelStep:
                 results = returned if isinstance(returned, (tuple, list)) else (returned,)
         for value, result in zip(self.node.outputs, results):
             if value is not None:
-                if not isinstance(result, np.ndarray) or result.dtype != value.dtype.numpy:
-                    found = result.dtype if isinstance(result, np.ndarray) else type(result).__name__
+                array: Any = result
+                is_array = isinstance(array, np.ndarray)
+                if not (is_array and array.dtype == value.dtype.numpy and value.type.accepts(array.shape)):
+                    found = f"{array.dtype}{[*array.shape]}" if is_array else type(array).__name__
                     raise ExecutionError(f"its kernel returned {found} for {value.name!r}, expected {value.type}")
-                if not value.type.accepts(result.shape):
-                    raise ExecutionError(
-                        f"its kernel returned shape {list(result.shape)} for {value.name!r}, expected {value.type}"
-                    )
-                arrays[value] = result
+                arrays[value] = array
 
     def run_timed(self, arrays: dict[Value, Array]) -> KernelTime:
         """Run like :meth:`run`, and return the measured time."""
@@ -227,12 +245,7 @@ class _KernelStep:
 
     def _run_with_out(self, inputs: list[Array | None]) -> Sequence[Array | None]:
         """Allocate the outputs and let the kernel write them."""
-        types = [None if v is None else v.type for v in self.node.outputs]
-        if not all(t is None or t.is_static for t in types):
-            # The output shape depends on elements, such as those of a shape input, that are known only at run time.
-            known = [None if a is None else TensorType.of_array(a) for a in inputs]
-            inferred = self.definition.infer_types(Inference(known, self.attributes, len(types), inputs))
-            types = [None if t is None else i for t, i in zip(types, inferred)]
+        types = self.definition.types_in_run(self.node, inputs)
         out = [None if t is None else HostMemory().allocate(t) for t in types]
         several = len(self.definition.outputs) > 1 or self.definition.outputs[0].variadic
         if several and not self.definition.outputs[-1].variadic:

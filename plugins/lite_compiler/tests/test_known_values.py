@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lite_compiler.known_values import evaluate_if_known, evaluate_known, find_known_values
+from lite_compiler.known_values import evaluate_if_known, evaluate_known
 from lite_core.builder import GraphBuilder
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_node
+from lite_core.ops.helpers import find_known_values
 
 Array = np.ndarray[Any, Any]
 

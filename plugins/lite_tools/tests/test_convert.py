@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from lite_core.container import ModelFile
 from lite_core.errors import BackendUnavailableError, ConversionError, InputError
 from lite_core.ir import Graph, Node
 from lite_core.ops.evaluate import evaluate_graph
-from lite_core.plugins import plugins_with
+from lite_core.passes import PassResult
+from lite_core.plugins import hookimpl, plugins_with
 from lite_core.processors import useful_threads
 
 F32 = np.float32
@@ -468,6 +470,28 @@ def test_file_with_different_results_is_not_written_unless_forced(output: Path, 
     report = convert(network(), output, "toy", force=True, plugins=plugins_with(backend))
     assert not report.agrees
     assert ModelFile.open(output).targets
+
+
+class Doubles:
+    """A pass that changes results."""
+
+    name = "doubles"
+
+    def __call__(self, graph: Graph) -> PassResult:
+        nodes = [node for node in graph.nodes if node.op == "Sub"]
+        for node in nodes:
+            node.op = "Add"
+        return PassResult(graph, bool(nodes))
+
+
+def test_pass_of_a_plugin_that_changes_the_results_is_named_with_its_package(output: Path) -> None:
+    b = GraphBuilder("difference")
+    b.output(b.add("Sub", [b.input("x", "float32", [2]), b.input("y", "float32", [2])]), "z")
+    plugins, module = plugins_with(Toy()), ModuleType("doubling")
+    module.__dict__.update(LITE_API_VERSION=1, lite_passes=hookimpl(lambda: [Doubles()]))
+    plugins.register(module, "doubling", "lite-doubling")
+    with pytest.raises(ConversionError, match=r"passes of plugins: doubles \(lite-doubling\).*lite bisect"):
+        convert(b.build(), output, "toy", plugins=plugins)
 
 
 def test_wider_limit_and_no_verification(output: Path) -> None:

@@ -15,6 +15,7 @@ from installed_plugins import GOOD, install, lite, plugins_of
 from lite_core.errors import InputError
 from lite_core.plugins import PluginManager
 from lite_tools.examining.plugins import ExaminedPlugin, examine_plugins
+from lite_tools.examining.remedies import remedies_of
 
 #: A backend whose search for devices executes ACTION.
 DRIVER = """
@@ -97,7 +98,7 @@ def test_plugin_that_ends_its_process_is_named_and_the_others_are_shown(
     assert bad.record.label == "'middle' (lite-middle 1.0)"
     assert bad.record.phase == ("import" if at_import else "probe")
     assert end in bad.record.error
-    assert any("lite-middle" in remedy for remedy in bad.remedies)
+    assert any("lite-middle" in remedy for remedy in remedies_of(bad.record, bad.record.failures[0]))
     assert not plugins["first"].record.failed
     assert not plugins["third"].record.failed
     expected = {"first": "ready", "third": "ready"}
@@ -106,7 +107,7 @@ def test_plugin_that_ends_its_process_is_named_and_the_others_are_shown(
         assert bad.backends[0]["state"] == ("no answer" if "sleep" in action else "died")
         assert end in bad.backends[0]["about"]
     if end.startswith(("SIGABRT", "SIGSEGV", "no answer")):
-        assert "lite_middle_plugin.py" in bad.record.traceback
+        assert "lite_middle_plugin.py" in bad.record.failures[0].traceback
 
 
 @rarely
@@ -331,7 +332,8 @@ def test_names_that_two_packages_claim_are_found(driver_site: Path) -> None:
     for plugin in plugins[:2]:
         assert "a-chip 1.0" in plugin.record.error
         assert "lite-chip 1.0" in plugin.record.error
-        assert plugin.remedies[0] == f"LITE_PLUGINS=chip={plugin.record.distribution}"
+        (failure,) = plugin.record.failures
+        assert remedies_of(plugin.record, failure)[0] == f"LITE_PLUGINS=chip={plugin.record.distribution}"
 
 
 # **** commands ****

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.checks import Allowance
+from lite_conformance.judge.compare import Array, Expected
 from lite_conformance.judge.outcome import Outcome
 from lite_conformance.judge.precision import FLOAT32, Precision, find_precision
+from lite_conformance.judge.tolerances import Numerics
 from lite_core.errors import InputError
-from lite_core.ir import DType
+from lite_core.ir import DType, Graph
 
-__all__ = ["Case", "Context", "Settings"]
+__all__ = ["Case", "Context", "Example", "Settings"]
 
 _COMPUTING_LEVELS = (2, 3, 4)
 
@@ -74,6 +76,28 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A graph with inputs and expected outputs: a case, or one run of it, as data.
+
+    Attributes:
+        graph: the graph; the examples of a case may share it.
+        inputs: an array for each input.
+        expected: the expected value of each output.
+        numerics: the required accuracy.
+        dtype: the element type whose tolerance applies to floating outputs; None for each output's own.
+        task_error: describes what is wrong with outputs that are within tolerance, or returns None: a network must
+            solve its task.
+    """
+
+    graph: Graph
+    inputs: Sequence[Array]
+    expected: Sequence[Expected]
+    numerics: Numerics
+    dtype: DType | None = None
+    task_error: Callable[[Sequence[Array]], str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One check of a backend.
 
@@ -85,6 +109,8 @@ class Case:
         op: the operator under test, with its domain.
         dtype: the element type under test.
         timeout_factor: multiple of the usual time limit that the case may take.
+        examples: yields what the case compares, for those who run it elsewhere; None if it is not data, as the cases of
+            the contract, and those whose data another case has.
     """
 
     name: str
@@ -94,6 +120,7 @@ class Case:
     op: str = ""
     dtype: str = ""
     timeout_factor: int = 1
+    examples: Callable[[Settings], Iterator[Example]] | None = None
 
     def precision(self, settings: Settings) -> Precision:
         """Return the precision level of the case: that of the run for operators, graphs and models in float32."""

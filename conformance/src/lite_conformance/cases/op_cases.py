@@ -160,7 +160,7 @@ class OpTable:
     ) -> None:
         definition = ops.find(op, domain)
         if definition is None:
-            raise ValueError(f"the opset has no operator {domain or 'ai.onnx'}.{op}")
+            raise ValueError(str(ops.why_missing(op, domain)))
         self.definition = definition
         self.numerics = numerics
         self.dtypes = tuple(DType.of(d) for d in dtypes) if dtypes is not None else main_dtypes(definition)

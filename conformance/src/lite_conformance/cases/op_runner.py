@@ -9,15 +9,17 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+from lite_conformance.cases.case import Example
 from lite_conformance.cases.hermetic import hermetic_hypothesis
 from lite_conformance.cases.op_cases import Drawer, OpCase
+from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.checks import Allowance, check_expected
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
 from lite_core.errors import LiteError
-from lite_core.ir import DType
+from lite_core.ir import DType, Graph
 
-__all__ = ["CaseBuildError", "check_examples", "run_drawn", "run_op_case"]
+__all__ = ["CaseBuildError", "check_examples", "drawn_cases", "example_of", "run_drawn", "run_op_case"]
 
 # After this many refusals without an accepted example, the remaining examples are not run.
 _MAX_REFUSALS = 4
@@ -34,14 +36,28 @@ def run_op_case(subject: Subject, case: OpCase, dtype: DType, allowance: Allowan
         Failure, Refused: see :class:`Subject`.
         CaseBuildError: the case is invalid.
     """
-    try:
-        graph, inputs = case.build(dtype, number)
-    except Exception as error:
-        raise CaseBuildError(f"{case.describe(dtype)}: {error}") from error
+    graph, inputs = _built(case, dtype, number)
     actual = subject.compile(graph).run(inputs)
     # Integers and booleans are compared exactly for every kind of operator.
     expected = case.expect(graph, inputs)
     return check_expected(graph, inputs, actual, expected, case.numerics, allowance)
+
+
+def example_of(case: OpCase, dtype: DType, number: int) -> Example:
+    """Return a case as data, for a seed.
+
+    Raises:
+        CaseBuildError: the case is invalid.
+    """
+    graph, inputs = _built(case, dtype, number)
+    return Example(graph, inputs, case.expect(graph, inputs), case.numerics)
+
+
+def _built(case: OpCase, dtype: DType, number: int) -> tuple[Graph, list[Array]]:
+    try:
+        return case.build(dtype, number)
+    except Exception as error:
+        raise CaseBuildError(f"{case.describe(dtype)}: {error}") from error
 
 
 def run_drawn(
@@ -60,6 +76,18 @@ def run_drawn(
         return run_op_case(subject, case, dtype, allowance, number)
 
     return check_examples(drawer, dtype, number, examples, run)
+
+
+def drawn_cases(drawer: Drawer, dtype: DType, number: int, examples: int) -> list[OpCase]:
+    """Return the cases that :func:`run_drawn` runs if all of them pass."""
+    cases: list[OpCase] = []
+
+    def keep(case: OpCase) -> Outcome:
+        cases.append(case)
+        return Outcome()
+
+    check_examples(drawer, dtype, number, examples, keep)
+    return cases
 
 
 def check_examples(

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lite_conformance.cases.case import Case, Context, Settings
+from lite_conformance.cases.case import Case, Context, Example, Settings
 from lite_conformance.cases.op_cases import OpCase, table_of
-from lite_conformance.cases.op_runner import run_op_case
+from lite_conformance.cases.op_runner import example_of, run_op_case
 from lite_conformance.cases.operators import all_tables
 from lite_conformance.cases.tensors import Array, Initializer, Tensor, const, normal, t, uniform
 from lite_conformance.judge.outcome import Outcome
@@ -32,12 +32,17 @@ def cases(settings: Settings) -> Iterator[Case]:
         return
     all_tables()
     for case in _op_cases():
-        run = partial(_run, case=case)
-        yield Case(f"precision[{case.op},{case.label}]", 2, "precision", run, case.op, DType.FLOAT32.value)
+        run, examples = partial(_run, case=case), partial(_examples, case=case)
+        name = f"precision[{case.op},{case.label}]"
+        yield Case(name, 2, "precision", run, case.op, DType.FLOAT32.value, examples=examples)
 
 
 def _run(context: Context, case: OpCase) -> Outcome:
     return run_op_case(context.subject, case, DType.FLOAT32, context.allowance, context.settings.seed)
+
+
+def _examples(settings: Settings, case: OpCase) -> Iterator[Example]:
+    yield example_of(case, DType.FLOAT32, settings.seed)
 
 
 def _op_cases() -> Iterator[OpCase]:

@@ -21,7 +21,7 @@ from lite_conformance.drive.subject import in_form_of_a_session, require_same
 from lite_conformance.judge.outcome import Failure, Outcome, Refused
 from lite_core.backend import ListsConstantsRead, Options, Stale
 from lite_core.builder import GraphBuilder
-from lite_core.ir import Graph, Value
+from lite_core.ir import Graph, Value, fresh_dim
 
 __all__ = ["CHECKS"]
 
@@ -102,6 +102,33 @@ def _restore_with_threads(context: Context) -> Outcome:
                 if not np.allclose(one.astype(np.float64), other.astype(np.float64), 1e-3, 1e-3, equal_nan=True):
                     raise Failure(f"{what} gave another result")
     return Outcome(examples=4 * len(graphs))
+
+
+def _restore_with_open_types(context: Context) -> Outcome:
+    """Require that an executable is restored where the sizes of values between nodes are symbols.
+
+    A session reads these types from a model file, which may hold programs for several sizes; it only infers those of
+    inputs and outputs.
+    """
+    graphs = graphs_to_save(context)
+    for name, graph, inputs in graphs:
+        compiled = context.subject.compile(graph)
+        restored = restore_or_stale(save(compiled)._replace(graph=_with_symbols_inside(compiled.graph)))
+        if isinstance(restored, Stale):
+            raise Failure(
+                f"{name}: restore() answered Stale where the sizes of values between nodes are symbols, as in a model "
+                f"file with an open size: {restored.reason}. Compare the types of inputs, constants and outputs only"
+            )
+        require_same(compiled.run(inputs), restored.run(inputs), f"{name}: the executable restored with open types")
+    return Outcome(examples=2 * len(graphs))
+
+
+def _with_symbols_inside(graph: Graph) -> Graph:
+    """Return a copy in which every size of a value between nodes is a symbol."""
+    graph = graph.copy()
+    for value in {v for node in graph.nodes for v in node.outputs if v is not None} - {*graph.outputs}:
+        value.type = value.type.with_shape(tuple([fresh_dim("size") for _ in value.shape or ()]))
+    return graph
 
 
 # **** another process ****
@@ -238,6 +265,7 @@ CHECKS: Sequence[Callable[[Context], Outcome]] = (
     _restore_several,
     _pieces_not_referenced,
     _restore_with_threads,
+    _restore_with_open_types,
     _restore_in_a_new_process,
     _restore_for_a_similar_graph,
 )

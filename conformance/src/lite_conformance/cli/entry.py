@@ -26,9 +26,15 @@ _THREAD_GRACE_SECONDS = 3.0
 #: The subcommands: name, line in the list of commands, module that defines the command as ``command``.
 _COMMANDS = (
     ("run", "Run the suite on a backend (the default).", "lite_conformance.cli.run_command"),
-    ("profiles", "Run a backend in each precision: green or red.", "lite_conformance.cli.profiles_command"),
+    ("profiles", "Run profiles: classes of models, precisions.", "lite_conformance.cli.profiles_command"),
     ("plugin", "Check the operators, passes and formats of a package.", "lite_conformance.cli.plugin_command"),
     ("report", "Write one HTML page from JSON reports.", "lite_conformance.cli.report_command"),
+    ("compare", "Say what changed from one report to another.", "lite_conformance.cli.compare_command"),
+    ("badge", "Draw the result of a report as a badge.", "lite_conformance.cli.badge_command"),
+    ("submit", "Write a submission: a bundle that others can verify.", "lite_conformance.cli.submit_command"),
+    ("verify", "Verify a submission.", "lite_conformance.cli.verify_command"),
+    ("export", "Write cases as folders in the form of ONNX's test data.", "lite_conformance.cli.export_command"),
+    ("judge", "Judge what a runtime computed from exported cases.", "lite_conformance.cli.judge_command"),
     ("mutate", "Count the planted faults that the suite finds.", "lite_conformance.mutate.command"),
 )
 
@@ -53,9 +59,11 @@ def conformance() -> None:
     lite-conformance --backend NAME                  everything
     lite-conformance --backend NAME --level L2       levels 0 to 2
     lite-conformance run --help                      all options
-    lite-conformance profiles --backend NAME         bfloat16, float16, int8, narrow weights: green or red
+    lite-conformance profiles --backend NAME         vision, transformers, bfloat16, int8, ...: does it conform?
     lite-conformance plugin NAME                     operators, passes and formats of a package
-    lite-conformance report a.json b.json -o p.html  compare backends or versions
+    lite-conformance report a.json b.json -o p.html  backends, devices or versions side by side
+    lite-conformance compare old.json new.json       what changed; 1 if a case broke
+    lite-conformance submit -b NAME -p vision-f32 -o s.zip   a submission, which `verify s.zip` checks
     """  # noqa: D301 - \b tells click to keep the line breaks
 
 

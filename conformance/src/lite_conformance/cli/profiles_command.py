@@ -1,4 +1,4 @@
-"""``lite-conformance profiles``: a backend in every way of computing in fewer bits, each green or red."""
+"""``lite-conformance profiles``: a backend for each class of models and each way of computing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from lite_conformance.cases.case import Settings
+from lite_conformance.cli.missing import print_missing
 from lite_conformance.cli.progress import shown_progress
 from lite_conformance.cli.run_command import exit_code
 from lite_conformance.reports.record import Report, Status
+from lite_conformance.run.must_pass import conformity
 from lite_conformance.run.profiles import PROFILES, Profile, is_rounded, joined
 from lite_conformance.run.runner import run_suite
 from lite_conformance.run.selection import Selection, parse_shard
@@ -19,7 +21,7 @@ from lite_tools.commands import EXIT_CRASH, EXIT_FAILURE, EXIT_NOTHING, EXIT_OK,
 __all__ = ["command", "verdict"]
 
 _MOST_SHOWN = 20
-_LONG_SUMS = "precision[MatMul,k512,*"
+_LONG_SUMS, _SINGLE_TERMS = "precision[MatMul,k512,*", "precision[MatMul,k1,*"
 
 
 @click.command("profiles")
@@ -54,19 +56,23 @@ def command(
     folder: str | None,
     quiet: bool,
 ) -> int:
-    """Run the profiles of precision on a backend, and say for each whether it is green.
+    """Run profiles on a backend, all of them or those that are named, and say for each whether it is green.
 
     \b
-    float32     float32 models
-    bfloat16    float32 models, which the backend may compute in bfloat16
-    float16     float32 models, which the backend may compute in float16
-    int8        quantized models
-    weights8    products with constant weights of 8 bits
-    weights4    products with constant weights of 4 bits
+    vision-f32, vision-f16            models of vision, in float32 or float16
+    detection-f32                     models that find objects
+    transformer-f32, transformer-f16  transformers
+    float32                           all cases in float32
+    bfloat16, float16                 the same, computed in fewer bits
+    int8                              quantized models
+    weights8, weights4                products with constant weights of 8 or 4 bits
 
-    A profile is green if no case fails. The column "rounded" counts the results that are right because the precision
-    allows rounding; it is 0 for a backend that computes in float32 although it may use fewer bits. A backend whose sums
-    are float16 is judged by the precision level float16-sums, and its row says so.
+    A profile is green if no case fails. The first five and int8 also have a must-pass list: the backend conforms if it
+    passes, and does not refuse, every case of the list. What is missing is printed first.
+
+    The column "rounded" counts the results that are right because the precision allows rounding; it is 0 for a backend
+    that computes in float32 although it may use fewer bits. A backend whose sums are float16 is judged by the precision
+    level float16-sums, and its row says so.
     """  # noqa: D301 - \b tells click to keep the line breaks
     settings = Settings(backend, seed)
     if folder:
@@ -88,11 +94,19 @@ def command(
         if folder:
             report.write(Path(folder) / f"{name}.json")
         _print_bad(report)
-        rows.append(_row(profile, report))
         codes.append(exit_code(report))
+        judged = "not judged: not all cases were to run" if sample or shard != "1/1" else ""
+        if profile.must_pass and not judged:
+            found = conformity(profile.must_pass, report.records)
+            print_missing(found)
+            judged = found.verdict
+            codes.append(EXIT_OK if found.conforms else EXIT_FAILURE)
+        rows.append((*_row(profile, report), judged if profile.must_pass else ""))
         if report.is_interrupted:
             break
-    table(("profile", "tests", "passed", "rounded", "unsupported", "bad", "verdict"), rows)
+    titles = ("profile", "tests", "passed", "rounded", "unsupported", "bad", "verdict")
+    has_list = any(row[-1] for row in rows)
+    table((*titles, "must pass") if has_list else titles, rows if has_list else [row[:-1] for row in rows])
     return next((code for code in (EXIT_CRASH, EXIT_FAILURE) if code in codes), _least(codes))
 
 
@@ -112,9 +126,13 @@ def _offers(settings: Settings) -> bool:
 
 
 def _adds_in_the_type(settings: Settings) -> bool:
-    """Return True if sums have the type of the settings' precision level: long sums tell."""
-    report = run_suite(settings, Selection(cases=(_LONG_SUMS,)))
-    return any(record.status is Status.FAILED for record in report.records)
+    """Return True if sums have the type of the settings' precision level: long sums fail, sums of one term do not.
+
+    Truncated operands make both fail.
+    """
+    long, single = (run_suite(settings, Selection(cases=(case,))).records for case in (_LONG_SUMS, _SINGLE_TERMS))
+    failed = [any(record.status is Status.FAILED for record in records) for records in (long, single)]
+    return failed == [True, False]
 
 
 def _row(profile: Profile, report: Report) -> tuple[str, ...]:

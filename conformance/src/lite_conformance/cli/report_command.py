@@ -17,8 +17,12 @@ __all__ = ["command"]
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
 def command(files: tuple[str, ...], output: str) -> int:
-    """Write one HTML page from JSON reports: of several backends, or of versions of one."""
+    """Write one HTML page from JSON reports: of several backends, devices, or versions of one.
+
+    Several reports are shown side by side, operator by operator, and each is compared with the first.
+    """
     check_writable(output, "--output")
-    write_html([read_report(file) for file in files], output, [Path(file).stem for file in files])
+    names = [Path(file).stem for file in files]
+    write_html([read_report(file) for file in files], output, names if len(set(names)) == len(names) else None)
     click.echo(f"wrote {output}")
     return EXIT_OK

@@ -28,7 +28,7 @@ All sums over terms are computed by the operator's reference on other operands: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,15 @@ from lite_conformance.judge.precision import Precision, half_steps, round_to_nea
 from lite_core.ir import DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_node
 
-__all__ = ["CONFIDENCE", "PRODUCTS", "ProductError", "operand_positions", "product_error", "scale_axis"]
+__all__ = [
+    "CONFIDENCE",
+    "PRODUCTS",
+    "ProductError",
+    "deviation_of_sums",
+    "operand_positions",
+    "product_error",
+    "scale_axis",
+]
 
 #: Standard deviations: an element of a correct result exceeds them with a probability below 5e-11.
 CONFIDENCE = 7.0
@@ -137,14 +145,39 @@ def _limits(
         squared = _with_factors(node, np.square)
         variance = _evaluate(squared, more) - _evaluate(squared, squares)
         limits = np.fmin(limits, CONFIDENCE * np.sqrt(np.maximum(variance, 0)))
-    ones = [a if a is None or i not in steps else np.full_like(a, i in factors) for i, a in enumerate(arrays)]
-    count = np.maximum(_evaluate(_with_factors(node, np.ones_like), ones), 0) + 1
+    count = _terms(node, arrays, factors, steps) + 1
     unit = _UNIT_ROUNDOFF[precision.sums]
     share = count if worst_case or precision.sums.is_half else np.minimum(count, CONFIDENCE * np.sqrt(count))
     limits = np.maximum(limits, 0) + np.minimum(share * unit, 1.0) * magnitudes
     if precision.sums.is_half:
         limits = np.where(magnitudes > np.finfo(np.float16).max, np.inf, limits)
     return np.where(np.isnan(limits), _unknown(limits, steps), limits)
+
+
+def _terms(node: Node, arrays: Sequence[Array | None], factors: Sequence[int], rounded: Collection[int]) -> Array:
+    """Return the number of terms of each sum, without the addend."""
+    ones = [a if a is None or i not in rounded else np.full_like(a, i in factors) for i, a in enumerate(arrays)]
+    return np.maximum(_evaluate(_with_factors(node, np.ones_like), ones), 0)
+
+
+def deviation_of_sums(node: Node, arrays: Sequence[Array | None]) -> Array:
+    """Return the standard deviation of the error of sums whose terms are added one by one in float16.
+
+    Let n terms have the sum S and squares with the sum Q. After k of them, the square of the partial sum is about
+    ``(k S / n)^2 + k Q / n``. Rounding it at random has a standard deviation of about ``u / sqrt(3)`` times the partial
+    sum; for all additions together that is ``u sqrt(n (S^2 / 9 + Q / 6))``.
+
+    Args:
+        node: a product, see :func:`operand_positions`.
+        arrays: its inputs.
+    """
+    factors = operand_positions(node)
+    rounded = {*factors, _ADDENDS.get(node.op, len(arrays))}
+    wide = [None if a is None else _wide(a) for a in arrays]
+    squares = [a if a is None or i not in rounded else a * a for i, a in enumerate(wide)]
+    total, squared = _evaluate(node, wide), _evaluate(_with_factors(node, np.square), squares)
+    count = _terms(node, wide, factors, rounded)
+    return np.asarray(_UNIT_ROUNDOFF[DType.FLOAT16] * np.sqrt(count * (total * total / 9 + squared / 6)))
 
 
 def _unknown(limits: Array, steps: dict[int, Array]) -> Array:

@@ -7,6 +7,9 @@ error of one rounding is twice that of rounding to nearest, so the simulation ha
 that rounds everything that it may. Depth, width, residual branches and normalisations need no rule of their own:
 the simulated graph has them.
 
+Sums in float16 are simulated as if their terms were added one by one: each gets a random error with the standard
+deviation of such a sum.
+
 A small graph is also simulated with every number rounded to nearest, with and without the tensors between its nodes,
 and with every second number rounded, because a backend may round less than a level allows.
 
@@ -22,7 +25,7 @@ import numpy as np
 
 from lite_conformance.judge.compare import Array
 from lite_conformance.judge.precision import Precision, round_at_random, round_to_nearest
-from lite_conformance.judge.product_error import operand_positions, scale_axis
+from lite_conformance.judge.product_error import deviation_of_sums, operand_positions, scale_axis
 from lite_core.ir import DType, Graph, Node, Value
 from lite_core.ops.evaluate import evaluate_node
 
@@ -122,6 +125,15 @@ class Rounding:
             arrays.append(array)
         return arrays
 
+    def summed(self, node: Node, arrays: Sequence[Array | None], results: Sequence[Array]) -> Sequence[Array]:
+        """Return the results of a node with the errors of sums in float16, if the level allows them."""
+        if self._random is None or self.precision.sums is not DType.FLOAT16 or not operand_positions(node):
+            return results
+        if results[0].dtype != np.float32:
+            return results
+        errors = self._random.standard_normal(results[0].shape) * deviation_of_sums(node, arrays)
+        return [np.asarray(results[0] + np.nan_to_num(errors, posinf=0, neginf=0), np.float32)]
+
     def stored(self, array: Array) -> Array:
         """Return a tensor between nodes as it is stored."""
         return self._rounded(array, None) if self._stores else array
@@ -165,7 +177,8 @@ def simulate(
 
     for node in graph.nodes:
         with np.errstate(all="ignore"):
-            results = evaluate_node(node, rounding.operands(node, known, constants), known, run_body)
+            arrays = rounding.operands(node, known, constants)
+            results = rounding.summed(node, arrays, evaluate_node(node, arrays, known, run_body))
             known.update((v, rounding.stored(a)) for v, a in zip(node.outputs, results) if v is not None)
         for value in (*node.used(), *(v for v in node.outputs if v is not None)):
             if last_use.get(value, node) is node and value not in keep:

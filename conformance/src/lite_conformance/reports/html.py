@@ -43,6 +43,8 @@ _SCRIPTS = (
     "cases.js",
     "summary.js",
     "changes.js",
+    "grid.js",
+    "sides.js",
     "matrix.js",
     "lists.js",
     "main.js",
@@ -94,8 +96,13 @@ def _page_data(reports: Sequence[Report], names: Sequence[str]) -> dict[str, Any
         "growth": GROWTH,
         "tolerances": [_tolerance_data(tolerance) for tolerance in tolerances],
         "reports": shown,
-        "changes": [asdict(compare(reports[0], after)) for after in reports[1:]],
+        "changes": [_changes_data(reports[0], after) for after in reports[1:]],
     }
+
+
+def _changes_data(before: Report, after: Report) -> dict[str, Any]:
+    found = asdict(compare(before, after))
+    return {**found, "settings": [printable(line) for line in found["settings"]]}
 
 
 def _report_data(report: Report, name: str, tolerances: dict[Tolerance, int]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from lite_conformance.judge.tolerances import Tolerance
 from lite_conformance.reports.files import replace_text
 from lite_core.errors import InputError
 
-__all__ = ["SCHEMA_VERSION", "Record", "Report", "Status", "read_report"]
+__all__ = ["SCHEMA_VERSION", "Record", "Report", "Status", "parse_report", "read_report"]
 
 #: The version of the JSON report, incremented when a field is removed or changes its meaning.
 SCHEMA_VERSION = 1
@@ -161,9 +161,10 @@ class Report:
     """The report of a run.
 
     Attributes:
-        header: ``backend``, ``device``, ``versions`` (distribution to version), ``stack`` (the software below the
-            backend, name to version), ``plugin``, ``platform``, ``options`` and ``started`` (ISO 8601); ``incomplete``
-            if not all selected cases ran: why, and how many; ``resumed`` if an interrupted run was continued.
+        header: ``backend``, ``device``, ``versions`` (distribution to version), ``suite`` (digests of the references,
+            tolerances and cases), ``stack`` (the software below the backend, name to version), ``plugin``,
+            ``platform``, ``options`` and ``started`` (ISO 8601); ``incomplete`` if not all selected cases ran: why, and
+            how many; ``resumed`` if an interrupted run was continued.
         records: the records, in the order of the suite.
         seconds: wall-clock time.
     """
@@ -232,12 +233,15 @@ class Report:
             "records": [record.to_dict() for record in self.records],
         }
 
-    def write(self, file: str | os.PathLike[str]) -> None:
-        """Write the report as JSON, one record on a line."""
+    def to_text(self) -> str:
+        """Return the contents of the JSON file as text, one record on a line."""
         whole = self.to_dict()
         records = ",\n".join(json.dumps(record) for record in whole.pop("records"))
-        text = f'{json.dumps(whole, indent=1)[:-2]},\n "records": [\n{records}\n]}}\n'
-        replace_text(file, text)
+        return f'{json.dumps(whole, indent=1)[:-2]},\n "records": [\n{records}\n]}}\n'
+
+    def write(self, file: str | os.PathLike[str]) -> None:
+        """Write the report as JSON."""
+        replace_text(file, self.to_text())
 
 
 def read_report(file: str | os.PathLike[str]) -> Report:
@@ -251,6 +255,19 @@ def read_report(file: str | os.PathLike[str]) -> Report:
         given = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{name!r} is not a conformance report: {error}") from error
+    return parse_report(given, name)
+
+
+def parse_report(given: Any, name: str) -> Report:
+    """Return the report with the contents of a JSON file, as Python values.
+
+    Args:
+        given: the values.
+        name: the name of the file, for messages.
+
+    Raises:
+        InputError: the values are no report, or have an unknown schema version.
+    """
     version = given.get("schema_version") if isinstance(given, dict) else None
     if version != SCHEMA_VERSION or not isinstance(given.get("records"), list):
         raise InputError(

@@ -189,7 +189,10 @@ def _share(required: float, allowed: float) -> float:
 
 def fact_lines(header: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the header as pairs of a label and a text, the known keys first, without empty values."""
-    known = ("incomplete", "backend", "device", "plugin", "stack", "platform", "versions", "options", "started")
+    known = (
+        *("incomplete", "backend", "device", "plugin", "stack", "platform", "versions", "suite"),
+        *("options", "started"),
+    )
     keys = [*(k for k in known if k in header), *(k for k in header if k not in known)]
     pairs = [(str(key), printable(_as_text(header[key]))) for key in keys]
     return [(label, text) for label, text in pairs if text]

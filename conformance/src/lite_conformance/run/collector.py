@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -17,7 +17,7 @@ from lite_conformance.run.identity import identity_of
 from lite_conformance.run.journal import Journal
 from lite_conformance.run.selection import Selection
 
-__all__ = ["Collector", "Progress"]
+__all__ = ["Collector", "Progress", "header_of_run"]
 
 #: Called with the record of a case that has ended, and the total number of cases to run.
 Progress = Callable[[Record, int], None]
@@ -125,19 +125,31 @@ class Collector:
         errors = [] if self._stopped_by else unmatched_entries(self._expectations, self._settings)
         for record in errors:
             record.backend, record.device = header["backend"], f"{header['device']}: {header['device_name']}"
-        settings = self._settings
-        options = {
-            "seed": settings.seed,
-            "examples": settings.examples,
-            "models": list(settings.models),
-            **({} if settings.precision == "float32" else {"precision": settings.precision}),
-            **self._selection.describe(),
-            **options,
-        }
-        options = {k: v for k, v in options.items() if v != []}
-        if settings.plugin:
-            header["package"] = settings.title
-        started = datetime.now(timezone.utc) - timedelta(seconds=seconds)
-        return Report(
-            {**header, "options": options, "started": started.isoformat(timespec="seconds")}, [*errors, *ran], seconds
-        )
+        whole = header_of_run(header, self._settings, self._selection, seconds, **options)
+        return Report(whole, [*errors, *ran], seconds)
+
+
+def header_of_run(
+    header: Mapping[str, Any], settings: Settings, selection: Selection, seconds: float, **options: Any
+) -> dict[str, Any]:
+    """Return the header of a report: that of the worker, with the options of the run and its start.
+
+    Args:
+        header: the header that the worker sent.
+        settings: settings of the run.
+        selection: the selection of its cases.
+        seconds: wall-clock time of the run, which ends now.
+        options: further options of the run.
+    """
+    options = {
+        "seed": settings.seed,
+        "examples": settings.examples,
+        "models": list(settings.models),
+        **({} if settings.precision == "float32" else {"precision": settings.precision}),
+        **selection.describe(),
+        **options,
+    }
+    options = {k: v for k, v in options.items() if v != []}
+    started = datetime.now(timezone.utc) - timedelta(seconds=seconds)
+    package = {"package": settings.title} if settings.plugin else {}
+    return {**header, **package, "options": options, "started": started.isoformat(timespec="seconds")}

@@ -17,7 +17,7 @@ from lite_conformance.judge.outcome import Failure, Outcome, PackageCasesError, 
 from lite_conformance.reports.record import Record, Status
 from lite_core.errors import BackendUnavailableError
 
-__all__ = ["execute", "repro_command", "start_record"]
+__all__ = ["execute", "fill_record", "repro_command", "start_record"]
 
 
 def execute(case: Case, context: Context, on_failure: Callable[[Replay], object] | None = None) -> Record:
@@ -29,9 +29,23 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
         on_failure: called with the replay of a failure, if there is one.
     """
     record = start_record(case, context.settings, context.subject)
+    fill_record(record, lambda: case.run(_with_precision(case, context)), on_failure)
+    return record
+
+
+def fill_record(
+    record: Record, run: Callable[[], Outcome], on_failure: Callable[[Replay], object] | None = None
+) -> None:
+    """Call a function that runs a case, and write its outcome, or the exception, to the record.
+
+    Args:
+        record: the record of the case that has not been run.
+        run: runs the case.
+        on_failure: called with the replay of a failure, if there is one.
+    """
     start = time.perf_counter()
     try:
-        outcome = case.run(_with_precision(case, context))
+        outcome = run()
     except Refused as refused:
         record.status, record.reason = Status.UNSUPPORTED, str(refused)
     except Skipped as skipped:
@@ -57,7 +71,6 @@ def execute(case: Case, context: Context, on_failure: Callable[[Replay], object]
     else:
         _pass(record, outcome)
     record.seconds = time.perf_counter() - start
-    return record
 
 
 def _with_precision(case: Case, context: Context) -> Context:

@@ -22,10 +22,11 @@ case that passes although an ``xfail`` matches it.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,15 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["FILE_NAME", "Entry", "Expectations", "find_expectations", "matches", "read_expectations"]
+__all__ = [
+    "FILE_NAME",
+    "Entry",
+    "Expectations",
+    "find_expectations",
+    "matches",
+    "parse_expectations",
+    "read_expectations",
+]
 
 FILE_NAME = "conformance.toml"
 _MAX_TOLERANCE = 1e6
@@ -73,14 +82,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """All entries of a file, and the name of the file."""
+    """All entries of a file, the name of the file, and a digest of its text: 16 hexadecimal digits of SHA-256."""
 
     entries: tuple[Entry, ...] = ()
     source: str = ""
+    digest: str = ""
 
     def at(self, precision: str) -> Expectations:
         """Return the entries for a precision level."""
-        return Expectations(tuple(e for e in self.entries if e.precision in ("", precision)), self.source)
+        return replace(self, entries=tuple(e for e in self.entries if e.precision in ("", precision)))
 
     def find(self, kind: str, case: str) -> Entry | None:
         """Return the first entry of a kind that matches a case, or None."""
@@ -120,9 +130,21 @@ def read_expectations(file: Path) -> Expectations:
         InputError: the file cannot be read, or entries are wrong; the message lists all problems.
     """
     try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return parse_expectations(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def parse_expectations(text: str, source: str) -> Expectations:
+    """Return the entries in the text of a file.
+
+    Raises:
+        InputError: the text is not TOML, or entries are wrong; the message lists all problems.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except ValueError as error:
+        raise InputError(f"{source} cannot be read: {error}") from error
     problems: list[str] = []
     entries: list[Entry] = []
     for kind, items in tables.items():
@@ -135,8 +157,8 @@ def read_expectations(file: Path) -> Expectations:
             if not found:
                 entries.append(Entry(kind, **item))
     if problems:
-        raise InputError(f"{file}: " + "; ".join(problems))
-    return Expectations(tuple(entries), str(file))
+        raise InputError(f"{source}: " + "; ".join(problems))
+    return Expectations(tuple(entries), source, hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
 def _problems(kind: str, item: Any) -> Iterable[str]:

@@ -13,6 +13,7 @@ from lite_conformance.drive.stack import stack_of
 from lite_conformance.drive.subject import Subject
 from lite_conformance.run.expectations import Expectations, find_expectations, read_expectations
 from lite_conformance.run.identity import digest_of_module
+from lite_conformance.run.suite_digest import suite_digests
 from lite_core.backend import API_VERSION
 
 __all__ = ["describe", "expectations_for"]
@@ -40,9 +41,11 @@ def describe(subject: Subject, expectations: Expectations) -> dict[str, Any]:
         "plugin": owner.label if owner is not None and owner.version != "-" else "",
         "api_version": API_VERSION,
         "versions": {**{name: _version(name) for name in names}, "python": platform.python_version()},
+        "suite": suite_digests(),
         "stack": stack_of(subject.backend, subject.device),
         "platform": f"{platform.system()}, {platform.machine()}",
         "expectations": expectations.source,
+        "expectations_digest": expectations.digest,
         "code": digest_of_module(subject.module, getattr(sys.modules.get(subject.module), "__file__", None)),
     }
 

@@ -45,6 +45,7 @@ def identity_of(
         "selection": selection.describe(),
         "device": f"{header['device']}: {header['device_name']}",
         "versions": header["versions"],
+        "suite": header.get("suite", {}),
         "stack": header.get("stack", {}),
         "platform": header["platform"],
         "the backend's code": header.get("code", ""),

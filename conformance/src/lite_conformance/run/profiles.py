@@ -1,10 +1,12 @@
-"""Conformance profiles: the cases by which a backend is judged in one way of computing in fewer bits.
+"""Conformance profiles: the cases by which a backend is judged for a class of models, or for a way of computing.
 
-A profile consists of parts: cases with a precision level. The profiles ``float16`` and ``bfloat16`` are all float32
-cases of operators, graphs and models at the level of that name; a backend whose sums are float16 is judged by the level
-``float16-sums`` instead. ``int8`` is everything that quantized models consist
-of, which has exact results; and the level ``int8``, for a backend that computes float32 models in int8 by itself.
-``weights8`` and ``weights4`` are products whose constant weights have so many bits.
+A profile consists of parts: cases with a precision level. Some profiles have a must-pass list, see
+:mod:`.must_pass`: the cases that a backend must pass, not refuse. ``vision-f32`` and the other profiles of a class of
+models consist of such a list; the last part of their names is the element type of the models. The profiles
+``float16`` and ``bfloat16`` are all float32 cases of operators, graphs and models at the level of that name; a backend
+whose sums are float16 is judged by the level ``float16-sums`` instead. ``int8`` is everything that quantized models
+consist of, which has exact results; and the level ``int8``, for a backend that computes float32 models in int8 by
+itself. ``weights8`` and ``weights4`` are products whose constant weights have so many bits.
 """
 
 from __future__ import annotations
@@ -16,16 +18,20 @@ from types import MappingProxyType
 from lite_conformance.cases.case import Settings
 from lite_conformance.judge.precision import FLOAT32
 from lite_conformance.reports.record import Record, Report, Status
+from lite_conformance.run.must_pass import MustPassList, listed_profiles, must_pass_list
 from lite_conformance.run.selection import Selection, parse_level
+from lite_core.errors import InputError
 from lite_core.ir import DType
 
-__all__ = ["PROFILES", "PROFILE_KEY", "Part", "Profile", "is_rounded", "joined"]
+__all__ = ["MUST_PASS_KEY", "PROFILES", "PROFILE_KEY", "Part", "Profile", "is_rounded", "joined", "must_pass_part"]
 
 #: Key of the header of a report: the name of its profile.
 PROFILE_KEY = "profile"
+#: Key of the header of a report: the version of the profile's must-pass list, with its number of cases and its digest.
+MUST_PASS_KEY = "must_pass"
 _IN_FLOAT32 = (DType.FLOAT32.value,)
 #: Operators and graphs of quantized models.
-_QUANTIZED = ("*QuantizeLinear", "*Integer", "QLinear*")
+_QUANTIZED = ("*QuantizeLinear", "DequantizeLinear", "*Integer", "QLinear*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,23 @@ class Profile:
     title: str
     parts: tuple[Part, ...]
 
+    @property
+    def must_pass(self) -> MustPassList | None:
+        """The cases that a backend must pass, or None if the profile has no such list."""
+        return must_pass_list(self.name)
+
+
+def must_pass_part(name: str) -> Part:
+    """Return the part with the cases of the must-pass list of a profile.
+
+    Raises:
+        InputError: the profile has no such list.
+    """
+    required = must_pass_list(name)
+    if required is None:
+        raise InputError(f"the profile {name!r} has no must-pass list; {', '.join(listed_profiles())} have one")
+    return Part(FLOAT32.name, Selection(only=frozenset(required.cases)))
+
 
 def _everything(precision: str, optional: bool = False, otherwise: str = "") -> Iterator[Part]:
     """Yield the parts with all cases that a precision level applies to."""
@@ -74,11 +97,21 @@ def _weights(bits: int) -> Part:
     return Part(FLOAT32.name, Selection(parse_level("L3-L3"), cases=(f"graph[*weights{bits}-*",)))
 
 
+def _of_models(name: str, title: str) -> Profile:
+    """Return the profile of a class of models, which consists of a must-pass list."""
+    return Profile(name, title, (must_pass_part(name),))
+
+
 #: The profiles by their names.
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         profile.name: profile
         for profile in (
+            _of_models("vision-f32", "float32 models of vision"),
+            _of_models("vision-f16", "float16 models of vision"),
+            _of_models("detection-f32", "float32 models that find objects"),
+            _of_models("transformer-f32", "float32 transformers"),
+            _of_models("transformer-f16", "float16 transformers"),
             Profile("float32", "float32 models", tuple(_everything(FLOAT32.name))),
             Profile("bfloat16", "float32 models, computed in bfloat16", tuple(_everything("bfloat16"))),
             Profile(
@@ -101,9 +134,11 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 def joined(profile: Profile, reports: list[Report]) -> Report:
     """Return the reports of a profile's parts as one, whose header names the profile."""
     first = reports[0]
-    chosen_by_part = ("level", "cases", "dtypes", "ops", "precision")
+    chosen_by_part = ("level", "cases", "dtypes", "ops", "only", "precision")
     options = {key: value for key, value in first.header["options"].items() if key not in chosen_by_part}
     header = {**first.header, "options": options, PROFILE_KEY: profile.name}
+    if required := profile.must_pass:
+        header[MUST_PASS_KEY] = {"version": required.version, "cases": len(required.cases), "digest": required.digest}
     if unfinished := next((report.incomplete for report in reports if report.incomplete), ""):
         header["incomplete"] = unfinished
     records = [record for report in reports for record in report.records]

@@ -43,7 +43,7 @@ class HostBackend(MeasuresSpeed):
 
     def supports(self, node: Node, device: Device) -> Yes | No:
         if ops.find(node.op, node.domain) is None:
-            return No(f"the opset has no operator {node.qualified_op}")
+            return No(str(ops.why_missing(node.op, node.domain)))
         return Yes()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:

@@ -5,7 +5,8 @@ The document is ``{"types": [type, ...], "packed": [packed, ...], "graph": graph
 the number of its section. ``packed`` lists the arrays that programs read in another order, each as ``[array, split,
 order, depth, columns, width, lanes]`` with the fields of :class:`~lite_core.ir.PanelLayout`; the first entry of an
 array is the order in which its section stores it. ``"stripped": [array, ...]`` lists the arrays that the file leaves
-out. A graph is::
+out. ``"packages": {"domain": [distribution, version], ...}`` names the packages whose plugins provided operators when
+the file was written; it is omitted if all are Lite's own. A graph is::
 
     {"name": "main", "meta": {"key": "value", ...},
      "inputs": [[name, type], ...],
@@ -32,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from lite_core.container.types_decoder import decode_type
@@ -142,16 +144,14 @@ def decode_packed(document: Any) -> list[tuple[int, PanelLayout]]:
     return found
 
 
-def _text(data: Any) -> str:
-    if type(data) is not str:
-        raise TypeError(f"a text is expected, found {data!r:.200}")
+def _expect(wanted: Any, data: Any) -> Any:
+    if type(data) is not wanted:
+        raise TypeError(f"{wanted.__name__} is expected, found {data!r:.200}")
     return data
 
 
-def _integer(data: Any) -> int:
-    if type(data) is not int:
-        raise TypeError(f"an integer is expected, found {data!r:.200}")
-    return data
+_text: Callable[[Any], str] = partial(_expect, str)
+_integer: Callable[[Any], int] = partial(_expect, int)
 
 
 def _tuple_of(wanted: Any, data: Iterable[Any]) -> tuple[Any, ...]:

@@ -153,6 +153,10 @@ class ModelFile:
         """
         with _errors_about(self.path, "graph"), self._mapped.lock:
             graph = GraphDecoder(self._graph_document, self._constant, self._names).graph
+            if noted := self._graph_document.get("packages"):
+                from lite_core.ops.missing import note_packages  # not at the top: prepared plans need no operators
+
+                note_packages(noted)
             constants = list(self._constants.values())
         if verify:
             self.verify_constants(constants)

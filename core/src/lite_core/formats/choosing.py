@@ -18,6 +18,7 @@ from lite_core.formats.hints import describe_file, folder_listing, reader_hint
 from lite_core.ir import Graph
 from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.plugins.contracts import fault_text
+from lite_core.plugins.known import known_distributions
 from lite_core.version import __version__
 
 __all__ = ["FoundModel", "find_model", "read_model"]
@@ -25,7 +26,7 @@ __all__ = ["FoundModel", "find_model", "read_model"]
 logger = logging.getLogger("lite.formats")
 
 # The record of the built-in reader of .lite files, for messages.
-_BUILTIN = PluginRecord("lite", "lite-core", __version__, "lite_core.container", phase="ready")
+_BUILTIN = PluginRecord("lite", "lite-core", __version__, "lite_core.container", state="ready")
 
 
 class FoundModel(NamedTuple):
@@ -77,6 +78,10 @@ class FoundModel(NamedTuple):
             raise ModelFormatError(f"model {str(self.path)!r}: {who} failed with {fault_text(error)}") from error
         if not isinstance(graph, Graph):
             raise ModelFormatError(f"model {str(self.path)!r}: {who} returned {type(graph).__name__}, not a Graph")
+        if self.record.distribution not in (_BUILTIN.distribution, *known_distributions("formats").values()):
+            from lite_core.ops import verify_result  # not at the top: prepared plans need no operators
+
+            verify_result(graph, f"model {str(self.path)!r}: {who} returned", ModelFormatError)
         return graph
 
     def check_options(self, options: Mapping[str, Any]) -> None:
@@ -142,6 +147,6 @@ def _recognised(
         try:
             found = [FoundModel(path, reader, record)] if reader.sniff(path) else []
         except BaseException as error:  # the contract forbids exceptions; another reader may recognise the file
-            plugins.reject(record, "sniff", f"format {reader.name!r} failed with {fault_text(error)}")
+            plugins.reject(record, "sniff", f"format {reader.name!r} failed with {fault_text(error)}", cause=error)
         else:
             yield from found

@@ -3,25 +3,42 @@ further operators in the domain ``lite``.
 
 The module of an operator's family declares all of it: signature, type and shape inference with symbols,
 and NumPy reference. Modules of families are imported when the first look-up needs them.
+
+For authors of plugins, this module, :mod:`~lite_core.ops.inference`, :mod:`~lite_core.ops.dtypes`,
+:mod:`~lite_core.ops.evaluate`, :mod:`~lite_core.ops.infer` and :mod:`~lite_core.ops.helpers` are public.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
+from typing import Any
 
-from lite_core.errors import GraphError
+from lite_core.errors import GraphError, LiteError
 from lite_core.ir import Graph, Node, verify_structure
-from lite_core.ops import registry
-from lite_core.ops.registry import AttributeSpec, OpDef, Parameter, choice, define, op, optional, required
+from lite_core.ops.lookup import all_ops, find
+from lite_core.ops.missing import left_out, why_missing
+from lite_core.ops.registry import (
+    AttributeSpec,
+    OpDef,
+    Parameter,
+    choice,
+    define,
+    op,
+    optional,
+    providers,
+    register,
+    required,
+)
 
 __all__ = [
+    "IMPURE_OPS",
     "OPSET_VERSION",
     "AttributeSpec",
     "OpDef",
     "Parameter",
     "add",
     "all_ops",
+    "attributes_of",
     "choice",
     "define",
     "find",
@@ -31,106 +48,45 @@ __all__ = [
     "optional",
     "required",
     "verify",
+    "verify_result",
+    "why_missing",
 ]
 
 OPSET_VERSION = 22
 
-#: The modules that define operators, those with the most common operators first.
-_FAMILIES = (
-    "convolution",
-    "activation",
-    "elementwise_binary",
-    "elementwise_unary",
-    "normalization",
-    "pooling",
-    "matmul",
-    "shape",
-    "movement",
-    "reduction",
-    "softmax",
-    "slicing",
-    "gather",
-    "resize",
-    "quantization",
-    "comparison",
-    "control",
-    "detection",
-    "lite_beams",
-    "lite_boxes",
-    "lite_detection",
-    "lite_forest",
-    "lite_locality",
-    "lite_priors",
-    "lite_regions",
-    "lite_sequences",
-    "lite_statistics",
-    "cumulative",
-    "determinant",
-    "scatter",
-    "generate",
-    "grid_sample",
-    "einsum",
-    "transposed_convolution",
-    "deformable_convolution",
-    "padding",
-    "recurrent",
-    "quantized_recurrent",
-    "search",
-    "window",
-    "rms_normalization",
-    "rotary",
-    "attention",
-    "cache_update",
-    "fourier",
-    "random_numbers",
-    "ngrams",
-    "strings",
-    "tensor_lists",
+#: Operators whose results differ from run to run.
+IMPURE_OPS = frozenset(
+    ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 )
-
-
-#: Operators of plugins that the opset does not have, by their qualified names, with the reason.
-left_out: dict[str, str] = {}
-
-
-def find(op_type: str, domain: str = "") -> OpDef | None:
-    """Return the operator, or None if the opset does not have it.
-
-    Families are imported in order until one defines the operator, so rare families cost no import time. They define no
-    operators of other domains, which are those of plugins.
-    """
-    key = (domain, op_type)
-    for family in _FAMILIES if domain in ("", "lite") else ():
-        if key in registry._registry:
-            break
-        import_module(f"lite_core.ops.{family}")
-    return registry._registry.get(key)
 
 
 def get(node: Node) -> OpDef:
     """Return the operator of a node. Raises GraphError if the opset does not have it."""
     definition = find(node.op, node.domain)
     if definition is None:
-        raise GraphError(f"{node.describe()}: {_unknown(node)}; `lite ops` lists what it has")
+        raise GraphError(f"{node.describe()}: {why_missing(node.op, node.domain)}")
     return definition
 
 
-def _unknown(node: Node) -> str:
-    name = node.qualified_op
-    return f"the opset has no operator {name!r}" + (f": {left_out[name]}" if name in left_out else "")
+def attributes_of(node: Node) -> dict[str, Any]:
+    """Return the attributes of a node, with the operator's defaults for those it does not set.
+
+    An optional attribute without a default is None. Raises GraphError if the opset does not have the operator.
+    """
+    return get(node).attributes_of(node)
 
 
-def add(definition: OpDef) -> None:
-    """Add a plugin's operator to the opset; adding the same definition again has no effect."""
+def add(definition: OpDef, provider: tuple[str, str] | None = None) -> None:
+    """Add a plugin's operator to the opset; adding the same definition again has no effect.
+
+    Args:
+        definition: the operator.
+        provider: the distribution and version of the plugin, for messages.
+    """
     if find(definition.name, definition.domain) is not definition:
-        registry.register(definition)
-
-
-def all_ops() -> Iterator[OpDef]:
-    """Iterate over all operators, sorted by domain and name."""
-    for family in _FAMILIES:
-        import_module(f"lite_core.ops.{family}")
-    return iter(sorted(registry._registry.values(), key=lambda d: (d.domain, d.name)))
+        register(definition)
+    if provider is not None:
+        providers[definition.domain] = provider
 
 
 def verify(graph: Graph) -> None:
@@ -143,8 +99,25 @@ def verify(graph: Graph) -> None:
     def check(node: Node) -> Iterator[str]:
         definition = find(node.op, node.domain)
         if definition is None:
-            yield _unknown(node)
+            yield str(why_missing(node.op, node.domain))
         else:
             yield from definition.check(node)
 
     verify_structure(graph, check)
+
+
+def verify_result(graph: Graph, whose: str, kind: type[LiteError]) -> None:
+    """Check a graph that a reader or a pass has returned.
+
+    Args:
+        graph: the graph.
+        whose: the beginning of the message: "pass 'fuse' left".
+        kind: the class of the error.
+
+    Raises:
+        LiteError: of the class ``kind``; lists every problem found.
+    """
+    try:
+        verify(graph)
+    except GraphError as problem:
+        raise kind(f"{whose} a graph that is not valid: {problem}") from problem

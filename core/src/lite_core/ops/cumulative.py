@@ -38,6 +38,7 @@ def _propagate_cum_sum(inference: Inference) -> Array | None:
     types={"T": (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64, *FLOATS), "T2": INDICES},
     attributes={"exclusive": 0, "reverse": 0},
     infer=_infer_cum_sum,
+    numbers=("axis",),
     propagate=_propagate_cum_sum,
 )
 def cum_sum(x: Array, axis: Array, *, exclusive: int, reverse: int) -> Array:

@@ -13,7 +13,7 @@ from lite_core.forking import undivided
 from lite_core.ir import Graph, Node, TensorType, Value
 from lite_core.ops.infer import GraphInference
 from lite_core.ops.inference import Inference
-from lite_core.ops.registry import OpDef
+from lite_core.ops.registry import OpDef, package_of
 
 __all__ = ["evaluate_graph", "evaluate_node", "evaluate_op"]
 
@@ -104,7 +104,8 @@ def evaluate_node(
         kind = next((k for k in (GraphError, RunTimeoutError) if isinstance(error, k)), ExecutionError)
         raise kind(f"{node.describe()}: {error}") from error
     except Exception as error:
-        raise ExecutionError(f"{node.describe()}: the reference failed with {type(error).__name__}: {error}") from error
+        who = f"the reference in {package_of(node.domain)}"
+        raise ExecutionError(f"{node.describe()}: {who} failed with {type(error).__name__}: {error}") from error
 
 
 def evaluate_op(
@@ -137,7 +138,22 @@ def evaluate_op(
         results = definition.reference(*arguments, **attributes, **extra)
         if not isinstance(results, (tuple, list)):
             results = (results,)
+        if definition.domain not in ("", "lite"):
+            _check_results(definition, results, outputs[:n_outputs])
         return [np.asarray(r).astype(t.dtype.numpy, copy=False) for r, t in zip(results, outputs)]
+
+
+def _check_results(definition: OpDef, results: Sequence[object], outputs: Sequence[TensorType]) -> None:
+    """Raise ExecutionError if the results of a plugin's reference are not what its inference promises."""
+    who = f"the reference of {definition.qualified_name} in {package_of(definition.domain)}"
+    if not len(outputs) <= len(results) <= len(definition.outputs) and not definition.outputs[-1].variadic:
+        raise ExecutionError(f"{who} returned {len(results)} results, expected {len(outputs)}")
+    for result, expected in zip(results, outputs):
+        if not isinstance(result, (np.ndarray, np.generic)):
+            raise ExecutionError(f"{who} returned {type(result).__name__}, expected an array of {expected}")
+        if not expected.accepts(result.shape):
+            found = f"{result.dtype}{[*result.shape]}"
+            raise ExecutionError(f"{who} returned {found}, but its inference promises {expected}")
 
 
 def _declared_dtypes(graph: Graph, inputs: Sequence[TensorType], values: Sequence[Any]) -> list[TensorType]:

@@ -50,6 +50,7 @@ def _infer_dft(inference: Inference) -> list[Shape | None]:
     types={"T": FLOATS, "T2": INDICES},
     attributes={"inverse": 0, "onesided": 0},
     infer=_infer_dft,
+    numbers=("dft_length", "axis"),
 )
 def dft(x: Array, length: Array | None, axis: Array | None, *, inverse: int, onesided: int) -> Array:
     """``X[k] = sum over n of x[n] exp(-2 pi i n k / N)`` along ``axis``, the one before the last if it is left out.

@@ -81,6 +81,7 @@ def _propagate_range(inference: Inference) -> Array | None:
     "start: T, limit: T, delta: T -> output: T",
     types={"T": (DType.FLOAT32, DType.FLOAT64, DType.INT16, DType.INT32, DType.INT64)},
     infer=_infer_range,
+    numbers=("start", "limit", "delta"),
     propagate=_propagate_range,
 )
 def range_(start: Array, limit: Array, delta: Array) -> Array:
@@ -129,6 +130,7 @@ def _propagate_constant_of_shape(inference: Inference) -> Array | None:
     types={"T": ALL},
     attributes={"value": optional("tensor")},
     infer=_infer_constant_of_shape,
+    numbers=("input",),
     propagate=_propagate_constant_of_shape,
 )
 def constant_of_shape(shape: Array, *, value: Array | None) -> Array:
@@ -185,6 +187,7 @@ def _infer_one_hot(inference: Inference) -> list[Shape | None]:
     types={"T1": NUMERIC, "T2": NUMERIC, "T3": ALL},
     attributes={"axis": -1},
     infer=_infer_one_hot,
+    numbers=("depth",),
 )
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int) -> Array:
     """``values[1]`` where the position along the new ``axis`` equals the index, ``values[0]`` elsewhere.

@@ -166,6 +166,7 @@ def _infer_affine_grid(inference: Inference) -> list[Shape | None]:
     types={"T1": FLOATS},
     attributes={"align_corners": 0},
     infer=_infer_affine_grid,
+    numbers=("size",),
 )
 def affine_grid(theta: Array, size: Array, *, align_corners: int) -> Array:
     """A grid for GridSample ``[N, H, W, 2]`` (or ``[N, D, H, W, 3]``): ``theta`` applied to each position.

@@ -114,6 +114,7 @@ def _propagate_split(inference: Inference) -> Array | None:
     types={"T": MOVED},
     attributes={"axis": 0, "num_outputs": optional("int")},
     infer=_infer_split,
+    numbers=("split",),
     propagate=_propagate_split,
 )
 def split(x: Array, split: Array | None = None, *, axis: int, num_outputs: int | None, n_outputs: int) -> list[Array]:
@@ -152,6 +153,7 @@ def _propagate_tile(inference: Inference) -> Array | None:
     "input: T, repeats: int64 -> output: T",
     types={"T": MOVED},
     infer=_infer_tile,
+    numbers=("repeats",),
     propagate=_propagate_tile,
 )
 def tile(x: Array, repeats: Array) -> Array:
@@ -284,6 +286,7 @@ def _infer_compress(inference: Inference) -> list[Shape | None]:
     types={"T": ALL},
     attributes={"axis": optional("int")},
     infer=_infer_compress,
+    numbers=("condition",),
 )
 def compress(x: Array, condition: Array, *, axis: int | None) -> Array:
     """The slices along ``axis`` where ``condition`` is true; without ``axis``, elements of the flattened input."""
@@ -306,6 +309,7 @@ def _infer_trilu(inference: Inference) -> list[Shape | None]:
     types={"T": ALL},
     attributes={"upper": 1},
     infer=_infer_trilu,
+    numbers=("k",),
 )
 def trilu(x: Array, k: Array | None = None, *, upper: int) -> Array:
     """The upper (or lower) triangle of the last two axes, zeros elsewhere; ``k`` moves the diagonal up."""

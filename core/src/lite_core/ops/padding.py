@@ -74,6 +74,7 @@ def _source_indices(size: int, begin: int, end: int, mode: str) -> Array:
     types={"T": ALL, "I": INDICES},
     attributes={"mode": choice("constant", "reflect", "edge", "wrap")},
     infer=_infer_pad,
+    numbers=("pads", "axes"),
 )
 def pad(
     data: Array, pads: Array, constant_value: Array | None = None, axes: Array | None = None, *, mode: str
@@ -170,6 +171,7 @@ def _infer_col2im(inference: Inference) -> list[Shape | None]:
     types={"T": ALL},
     attributes={"dilations": optional("ints"), "pads": optional("ints"), "strides": optional("ints")},
     infer=_infer_col2im,
+    numbers=("image_shape", "block_shape"),
 )
 def col2im(
     columns: Array,

@@ -18,6 +18,7 @@ from lite_core.ops.spatial import (
     WindowAxis,
     after,
     check_kernel,
+    elements_in_windows,
     taps,
     window_axes,
     window_counts,
@@ -113,17 +114,6 @@ def _maxima_with_indices(x: Array, axes: Sequence[WindowAxis], order: Literal["C
 # **** AveragePool and LpPool ****
 
 
-def _elements_in_windows(axes: Sequence[WindowAxis], include_padding: bool) -> Array:
-    """Return the number of elements that each window averages, [*windows]; elements beyond the padding do not count."""
-    total = np.ones((), dtype=np.int64)
-    for axis in axes:
-        starts = np.arange(axis.count) * axis.stride - axis.begin
-        positions = starts[:, None] + np.arange(axis.kernel) * axis.dilation
-        low, high = (-axis.begin, axis.size + axis.end) if include_padding else (0, axis.size)
-        total = total[..., None] * np.count_nonzero((positions >= low) & (positions < high), axis=1)
-    return total
-
-
 @op(
     "AveragePool",
     "X: T -> Y: T",
@@ -139,7 +129,7 @@ def average_pool(x: Array, *, kernel_shape: tuple[int, ...], count_include_pad: 
     """
     axes = _axes(x, kernel_shape, attributes)
     sums = _reduce_windows(x, axes, np.add, 0)
-    sums /= _elements_in_windows(axes, bool(count_include_pad))
+    sums /= elements_in_windows(axes, bool(count_include_pad))
     return sums
 
 
@@ -256,6 +246,7 @@ def _infer_max_unpool(inference: Inference) -> list[Shape | None]:
     types={"T1": FLOATS},
     attributes={"kernel_shape": required("ints"), "pads": optional("ints"), "strides": optional("ints")},
     infer=_infer_max_unpool,
+    numbers=("output_shape",),
 )
 def max_unpool(
     x: Array, indices: Array, output_shape: Array | None, *, kernel_shape: tuple[int, ...], **attributes: Any

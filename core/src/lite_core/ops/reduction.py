@@ -119,6 +119,7 @@ def _reduction(
             types={"T": types},
             attributes={"keepdims": 1, "noop_with_empty_axes": 0},
             infer=_infer_reduction,
+            numbers=("axes",),
             propagate=propagate,
         )(reference)
         return reducer

@@ -29,10 +29,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lite_core.errors import GraphError, LiteError
-from lite_core.ir import Attribute, DType, Graph, Node, Shape, TensorType
+from lite_core.ir import Attribute, DType, Graph, Node, Shape, SymbolicDim, TensorType
 from lite_core.ops.inference import Inference
 
-__all__ = ["AttributeSpec", "OpDef", "Parameter", "choice", "define", "op", "optional", "register", "required"]
+__all__ = [
+    "REGISTRY",
+    "AttributeSpec",
+    "OpDef",
+    "Parameter",
+    "choice",
+    "define",
+    "op",
+    "optional",
+    "package_of",
+    "providers",
+    "register",
+    "required",
+]
 
 Array = np.ndarray[Any, Any]
 Inferred = TensorType | Shape | None
@@ -112,6 +125,8 @@ class OpDef:
     #: Computes the elements of the output from the known elements of the inputs (shape arithmetic).
     propagate: Callable[[Inference], Array | None] | None = None
     extra_keywords: frozenset[str] = field(default_factory=frozenset)
+    #: Names of the inputs whose elements must be known numbers before a node is compiled, see :func:`define`.
+    numbers: tuple[str, ...] = ()
     #: Cache: the element types of the type variables, by those of the inputs. It is read for every node of every plan.
     _bound: dict[tuple[DType | None, ...], Mapping[str, DType]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -175,6 +190,30 @@ class OpDef:
     def attributes_of(self, node: Node) -> dict[str, Any]:
         """Return the node's attributes, with defaults for those it does not set."""
         return {k: node.attributes.get(k, spec.default) for k, spec in self.attributes.items()}
+
+    def types_in_run(self, node: Node, inputs: Sequence[Array | None]) -> list[TensorType | None]:
+        """Return the types of a node's outputs, None for an omitted one, given the arrays of its inputs.
+
+        A shape that the graph leaves open may depend on elements, such as those of a shape input, which are known only
+        in a run.
+        """
+        types = [None if v is None else v.type for v in node.outputs]
+        if all(t is None or t.is_static for t in types):
+            return types
+        known = [None if a is None else TensorType.of_array(a) for a in inputs]
+        inferred = self.infer_types(Inference(known, self.attributes_of(node), len(types), inputs))
+        return [None if t is None else i for t, i in zip(types, inferred)]
+
+    def check_kernel(self, function: Callable[..., Any]) -> None:
+        """Raise ValueError if a function cannot take the attributes of the operator as keywords."""
+        parameters = inspect.signature(function).parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        missing = [name for name in self.attributes if name not in parameters and not takes_any]
+        if missing:
+            raise ValueError(
+                f"kernel {function.__name__} of {self.qualified_name} does not take the attribute(s) "
+                f"{', '.join(missing)}; name them as keywords or take **attributes"
+            )
 
     def check(self, node: Node) -> Iterable[str]:
         """Yield a sentence for every way in which a node does not fit the signature."""
@@ -242,15 +281,27 @@ class OpDef:
         """
         bound = self._bound_types(inference.types)
         try:
-            return [self._output_type(i, inferred, bound) for i, inferred in enumerate(self.infer(inference))]
+            found = [self._output_type(i, inferred, bound) for i, inferred in enumerate(self.infer(inference))]
+            if self.domain not in ("", "lite"):
+                self._check_inferred(found, inference.n_outputs)
+            return found
         except (LiteError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            owner = getattr(self.infer, "__module__", "")
+            owner = f"{getattr(self.infer, '__module__', '')} of {package_of(self.domain)}"
             raise GraphError(
                 f"the inference of {self.qualified_name}, in the module {owner}, failed with "
                 f"{type(error).__name__}: {error}"
             ) from error
+
+    def _check_inferred(self, found: Sequence[TensorType], n_outputs: int) -> None:
+        """Raise TypeError or ValueError if the inference of a plugin's operator returned anything but types."""
+        if len(found) < min(n_outputs, len(self.outputs)):
+            raise ValueError(f"it returned {len(found)} types, expected {n_outputs}")
+        for type_ in found:
+            wrong = [dim for dim in type_.shape or () if not isinstance(dim, (int, SymbolicDim))]
+            if wrong:
+                raise TypeError(f"{wrong[0]!r} is not a dimension: it must be an int or a dimension of an input")
 
     def _output_type(self, index: int, inferred: Inferred, bound: Mapping[str, DType]) -> TensorType:
         if isinstance(inferred, TensorType):
@@ -261,15 +312,25 @@ class OpDef:
         return TensorType(dtype, None if inferred is None else tuple(inferred))
 
 
-_registry: dict[tuple[str, str], OpDef] = {}
+#: The operators of the opset, by domain and name; those of families that are not imported yet are missing.
+REGISTRY: dict[tuple[str, str], OpDef] = {}
+
+#: By domain, the distribution of the installed plugin that provides its operators, and its version.
+providers: dict[str, tuple[str, str]] = {}
+
+
+def package_of(domain: str) -> str:
+    """Return the distribution and version that provides the operators of a domain, for messages."""
+    known = providers.get(domain, ("lite-core" if domain in ("", "lite") else "this program",))
+    return " ".join(known).removesuffix(" -")
 
 
 def register(definition: OpDef) -> None:
     """Add an operator. Raises ValueError if the name is taken."""
     key = (definition.domain, definition.name)
-    if key in _registry:
+    if key in REGISTRY:
         raise ValueError(f"operator {definition.qualified_name} is already defined")
-    _registry[key] = definition
+    REGISTRY[key] = definition
 
 
 def define(
@@ -282,6 +343,7 @@ def define(
     attributes: Mapping[str, Any] | None = None,
     domain: str = "",
     propagate: Callable[[Inference], Array | None] | None = None,
+    numbers: Sequence[str] = (),
 ) -> OpDef:
     """Return an operator's definition without adding it to the opset, for a plugin's ``lite_ops`` hook.
 
@@ -296,6 +358,9 @@ def define(
         domain: ``""`` for ONNX's operators, ``"lite"`` for operators of Lite that ONNX lacks, else the
             plugin's domain.
         propagate: shape arithmetic, see :class:`OpDef`.
+        numbers: names of the inputs whose elements decide the output's shape (the shape of Reshape) or which elements
+            are computed together (the axis of CumSum). A backend that compiles for fixed shapes must know them:
+            :mod:`lite_core.ops.helpers`.
     """
     left, _, right = signature.partition("->")
     keywords = inspect.signature(reference).parameters
@@ -310,6 +375,7 @@ def define(
         infer,
         propagate,
         frozenset(k for k in ("n_outputs", "run_graph", "infer_outputs") if k in keywords),
+        tuple(numbers),
     )
 
 

@@ -242,6 +242,7 @@ def _weighted_sum(data: Array, axis: int, indices: Array, weights: Array) -> Arr
         "nearest_mode": choice("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
     },
     infer=_infer_resize,
+    numbers=("roi", "scales", "sizes"),
 )
 def resize(
     x: Array,

@@ -84,6 +84,7 @@ def _infer_top_k(inference: Inference) -> list[Shape | None]:
     types={"T": NUMERIC},
     attributes={"axis": -1, "largest": 1, "sorted": 1},
     infer=_infer_top_k,
+    numbers=("K",),
 )
 def top_k(x: Array, k: Array, *, axis: int, largest: int, sorted: int) -> tuple[Array, Array]:
     """The ``k`` largest (or smallest) elements along ``axis`` and their indices, most extreme element first.
@@ -119,7 +120,14 @@ def _propagate_non_zero(inference: Inference) -> Array | None:
     return None if value is None or value.dtype == object else non_zero(value)
 
 
-@op("NonZero", "X: T -> Y: int64", types={"T": ALL}, infer=_infer_non_zero, propagate=_propagate_non_zero)
+@op(
+    "NonZero",
+    "X: T -> Y: int64",
+    types={"T": ALL},
+    infer=_infer_non_zero,
+    propagate=_propagate_non_zero,
+    numbers=("X",),
+)
 def non_zero(x: Array) -> Array:
     """Indices of the non-zero elements, [rank of x, count], in row-major order. NaN counts as non-zero."""
     # A scalar has no axis to index: [0, 1] or [0, 0].

@@ -168,6 +168,7 @@ def _propagate_reshape(inference: Inference) -> Array | None:
     types={"T": MOVED},
     attributes={"allowzero": 0},
     infer=_infer_reshape,
+    numbers=("shape",),
     propagate=_propagate_reshape,
 )
 def reshape(data: Array, shape: Array, *, allowzero: int) -> Array:
@@ -221,6 +222,7 @@ def _infer_squeeze(inference: Inference) -> list[Shape | None]:
     "data: T, axes: int64? -> squeezed: T",
     types={"T": MOVED},
     infer=_infer_squeeze,
+    numbers=("axes",),
     propagate=lambda inference: propagate_reference(squeeze)(inference),
 )
 def squeeze(data: Array, axes: Array | None = None) -> Array:
@@ -248,6 +250,7 @@ def _infer_unsqueeze(inference: Inference) -> list[Shape | None]:
     "data: T, axes: int64 -> expanded: T",
     types={"T": MOVED},
     infer=_infer_unsqueeze,
+    numbers=("axes",),
     propagate=lambda inference: propagate_reference(unsqueeze)(inference),
 )
 def unsqueeze(data: Array, axes: Array) -> Array:
@@ -292,7 +295,7 @@ def _infer_expand(inference: Inference) -> list[Shape | None]:
     return [None]
 
 
-@op("Expand", "input: T, shape: int64 -> output: T", types={"T": MOVED}, infer=_infer_expand)
+@op("Expand", "input: T, shape: int64 -> output: T", types={"T": MOVED}, infer=_infer_expand, numbers=("shape",))
 def expand(x: Array, shape: Array) -> Array:
     """``x`` broadcast against a tensor of the given shape (both ways: a 1 in ``shape`` keeps the size of ``x``)."""
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))

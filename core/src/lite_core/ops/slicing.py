@@ -136,6 +136,7 @@ def _propagate_slice(inference: Inference) -> Array | None:
     "data: T, starts: I, ends: I, axes: I?, steps: I? -> output: T",
     types={"T": MOVED, "I": INDICES},
     infer=_infer_slice,
+    numbers=("starts", "ends", "axes", "steps"),
     propagate=_propagate_slice,
 )
 def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Array:
@@ -180,6 +181,7 @@ def _infer_center_crop_pad(inference: Inference) -> list[Shape | None]:
     types={"T": ALL, "I": INDICES},
     attributes={"axes": optional("ints")},
     infer=_infer_center_crop_pad,
+    numbers=("shape",),
 )
 def center_crop_pad(x: Array, shape: Array, *, axes: tuple[int, ...] | None) -> Array:
     """``x`` cropped to its centre or surrounded by zeros, axis by axis; an odd remainder is at the end."""

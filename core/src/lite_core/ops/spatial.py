@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from lite_core.ir import Dim, Shape
+import numpy as np
+
+from lite_core.ir import Array, Dim, Shape
 from lite_core.ops.inference import fail
 from lite_core.ops.registry import choice, optional
 
@@ -24,6 +26,7 @@ __all__ = [
     "WindowAxis",
     "after",
     "check_kernel",
+    "elements_in_windows",
     "split_padding",
     "taps",
     "window_axes",
@@ -152,6 +155,21 @@ class WindowAxis:
     #: Number of windows, the size of the output.
     count: int
 
+    @property
+    def extent(self) -> int:
+        """Elements from the first to the last tap of a window."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def fitting_end(self) -> int:
+        """Elements of padding after the input with which the last window ends exactly where the padded input ends.
+
+        Libraries that count windows themselves get the right count with it. It is larger than ``end`` if ``ceil_mode``
+        adds a window that extends beyond the padding, and smaller, perhaps negative, if the stride leaves elements that
+        no window reads.
+        """
+        return (self.count - 1) * self.stride + self.extent - self.size - self.begin
+
     def taps(self) -> Iterator[tuple[slice, slice]]:
         """Yield for each tap the windows in which it reads the input, and the input elements that it reads."""
         for tap in range(self.kernel):
@@ -202,3 +220,20 @@ def taps(
     for combination in product(*(list(enumerate(axis.taps())) for axis in axes)):
         index = tuple(tap for tap, _ in combination)
         yield index, tuple(o for _, (o, _) in combination), tuple(i for _, (_, i) in combination)
+
+
+def elements_in_windows(axes: Sequence[WindowAxis], include_padding: bool) -> Array:
+    """Return how many elements each window averages, int64[*windows]: the divisors of AveragePool.
+
+    Args:
+        axes: the windows along each axis.
+        include_padding: also count the padding (``count_include_pad``). Elements beyond the padding, in a last window
+            of ``ceil_mode``, never count.
+    """
+    total = np.ones((), dtype=np.int64)
+    for axis in axes:
+        starts = np.arange(axis.count) * axis.stride - axis.begin
+        positions = starts[:, None] + np.arange(axis.kernel) * axis.dilation
+        low, high = (-axis.begin, axis.size + axis.end) if include_padding else (0, axis.size)
+        total = total[..., None] * np.count_nonzero((positions >= low) & (positions < high), axis=1)
+    return total

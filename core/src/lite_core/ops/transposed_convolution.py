@@ -20,6 +20,8 @@ from lite_core.ops.registry import op, optional
 from lite_core.ops.shape_checks import check_vector, differ, format_shape
 from lite_core.ops.spatial import WindowAttributes, WindowAxis, after, split_padding, taps
 
+__all__ = ["transposed_windows"]
+
 Array = np.ndarray[Any, Any]
 
 
@@ -85,8 +87,16 @@ def _infer_conv_transpose(inference: Inference) -> list[Shape | None]:
     return [(batch, channels, *_output_sizes(attributes, kernel, sizes))]
 
 
-def _windows(attributes: Mapping[str, Any], kernel: Sequence[int], sizes: Sequence[int]) -> tuple[WindowAxis, ...]:
-    """Return the windows of the convolution that is transposed; they slide over the *output*."""
+def transposed_windows(
+    attributes: Mapping[str, Any], kernel: Sequence[int], sizes: Sequence[int]
+) -> tuple[WindowAxis, ...]:
+    """Return the windows of the convolution that is transposed; they slide over the *output*.
+
+    Args:
+        attributes: those of ConvTranspose, defaults included.
+        kernel: taps along each axis.
+        sizes: the input's spatial shape.
+    """
     rank = len(kernel)
     window = WindowAttributes.read(attributes, rank)
     extra = _output_padding(attributes, rank)
@@ -123,7 +133,7 @@ def conv_transpose(x: Array, w: Array, b: Array | None, *, group: int, **attribu
     elements, ``size * stride`` with ``auto_pad`` SAME, or ``output_shape``; for the last two the pads
     follow from the size. Output elements beyond those the kernels cover are at the end and hold only the bias.
     """
-    axes = _windows(attributes, w.shape[2:], x.shape[2:])
+    axes = transposed_windows(attributes, w.shape[2:], x.shape[2:])
     rank = len(axes)
     batch, inputs, outputs = x.shape[0], w.shape[0] // group, w.shape[1]
     y = np.zeros((batch, group, outputs, *(a.size for a in axes)), dtype=x.dtype)

@@ -45,6 +45,7 @@ def _window(name: str) -> Callable[[WindowFunction], WindowFunction]:
             types={"T1": INDICES, "T2": NUMERIC},
             attributes={"output_datatype": DType.FLOAT32, "periodic": 1},
             infer=_infer_window,
+            numbers=("size",),
         )(reference)
         return window
 

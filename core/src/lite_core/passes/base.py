@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from lite_core import ops
-from lite_core.errors import GraphError, LiteError, PassError
+from lite_core.errors import LiteError, PassError
 from lite_core.ir import Graph
 
 __all__ = ["Inspect", "Pass", "PassRecord", "PassResult", "apply", "run_passes"]
@@ -64,16 +64,12 @@ def apply(pass_: Pass, graph: Graph) -> PassResult:
     except (LiteError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise PassError(
-            f"pass {pass_.name!r} failed on graph {graph.name!r} with {type(error).__name__}: {error}"
-        ) from error
+        fault = f"{type(error).__name__}: {error}"
+        raise PassError(f"pass {pass_.name!r} failed on graph {graph.name!r} with {fault}") from error
     if not isinstance(result, PassResult):
         raise PassError(f"pass {pass_.name!r} returned {type(result).__name__}, not a PassResult")
     if result.changed and not type(pass_).__module__.startswith("lite_core."):
-        try:
-            ops.verify(result.graph)
-        except GraphError as problem:
-            raise PassError(f"pass {pass_.name!r} left a graph that is not valid: {problem}") from problem
+        ops.verify_result(result.graph, f"pass {pass_.name!r} left", PassError)
     return result
 
 
@@ -110,6 +106,11 @@ def run_passes(
             any_changed |= result.changed
             if result.changed:
                 logger.debug("round %d: %s: %d -> %d nodes", number, pass_.name, nodes, len(graph.nodes))
+            if seconds > 1:
+                logger.info("round %d: %s took %.1f s", number, pass_.name, seconds)
         if not any_changed:
             break
+    else:
+        names = ", ".join(dict.fromkeys(r.name for r in records if r.changed and r.round == _MOST_ROUNDS))
+        logger.warning("graph %r: passes still change it after %d rounds: %s", graph.name, _MOST_ROUNDS, names)
     return graph, records

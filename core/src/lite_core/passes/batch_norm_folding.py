@@ -98,7 +98,7 @@ def _affine_of(scope: Scope, node: Node, data: Value, producer: Node) -> _Affine
 
 def _normalization(scope: Scope, node: Node) -> _Affine | None:
     parameters = [scope.constant(v) for v in node.inputs[1:5]]
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     if attributes["training_mode"] or any(v is not None for v in node.outputs[1:]):
         return None
     gamma, beta, mean, variance = (None if a is None else a.astype(np.float64) for a in parameters)
@@ -120,7 +120,7 @@ def _fold(scope: Scope, node: Node, data: Value) -> bool:
     affine, weights = _affine_of(scope, node, data, producer), scope.constant(producer.inputs[1])
     if affine is None or weights is None:
         return False
-    attributes = ops.get(producer).attributes_of(producer)
+    attributes = ops.attributes_of(producer)
     found = _by_channel(producer, weights, attributes)
     if found is None:
         return False
@@ -193,7 +193,7 @@ def _new_bias(node: Node, bias: Array | None, affine: _Affine, channels: int, dt
         return None
     old = np.zeros(channels) if bias is None else bias.astype(np.float64)
     if node.op == "Gemm":
-        old = old * ops.get(node).attributes_of(node)["beta"]
+        old = old * ops.attributes_of(node)["beta"]
     new = old * affine.scale + affine.offset
     # A Gemm's bias may have any shape that broadcasts to its output; a convolution's is a vector.
     return _rounded(new if node.op == "Gemm" else np.broadcast_to(new, (channels,)), dtype)

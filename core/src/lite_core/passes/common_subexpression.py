@@ -10,7 +10,7 @@ import numpy as np
 from lite_core import ops
 from lite_core.ir import Array, Graph, Node, Value
 from lite_core.passes.base import PassResult
-from lite_core.passes.rewriting import IMPURE_OPS, Scope
+from lite_core.passes.rewriting import Scope
 
 __all__ = ["CommonSubexpression"]
 
@@ -72,12 +72,12 @@ def _merge_nodes(scope: Scope, node: Node, first: Node) -> None:
 
 
 def _node_key(node: Node) -> Hashable | None:
-    if node.qualified_op in IMPURE_OPS or any(node.subgraphs):
+    if node.qualified_op in ops.IMPURE_OPS or any(node.subgraphs):
         return None
     inputs = [id(v) if v is not None else 0 for v in node.inputs]
     if node.qualified_op in _COMMUTATIVE:
         inputs.sort()
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     return (
         node.qualified_op,
         tuple(inputs),

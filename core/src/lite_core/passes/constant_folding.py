@@ -12,7 +12,7 @@ from lite_core.ir import Array, DType, Graph, Node, TensorType
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import GraphInference
 from lite_core.passes.base import PassResult
-from lite_core.passes.rewriting import IMPURE_OPS, Scope, ScopePass
+from lite_core.passes.rewriting import Scope, ScopePass
 
 __all__ = ["ConstantFolding"]
 
@@ -65,7 +65,7 @@ class ConstantFolding(ScopePass):
             # A broadcast array of this shape takes no memory.
             stand_in = np.broadcast_to(np.zeros((), first.dtype.numpy), first.shape)
             return evaluate_node(node, [stand_in])
-        if node.qualified_op in IMPURE_OPS or any(node.subgraphs):
+        if node.qualified_op in ops.IMPURE_OPS or any(node.subgraphs):
             return None
         inputs = [scope.constant(v) for v in node.inputs]
         if any(a is None and v is not None for a, v in zip(inputs, node.inputs)) or _widens_weights(node, inputs):
@@ -103,5 +103,5 @@ def _widens_weights(node: Node, inputs: list[Array | None]) -> bool:
     stored = inputs[0] if inputs else None
     if node.qualified_op != "Cast" or stored is None or stored.size < _FEWEST_STORED:
         return False
-    to = ops.get(node).attributes_of(node)["to"]
+    to = ops.attributes_of(node)["to"]
     return DType.of(stored).is_half and to in (DType.FLOAT32, DType.FLOAT64)

@@ -88,7 +88,7 @@ def _clamp(scope: Scope, node: Node) -> _Clamp | None:
     """Return a node, possibly with the node before it, as a clamp, or None."""
     first = node.inputs[0] if node.inputs else None
     if node.qualified_op == "HardSigmoid" and first is not None:
-        attributes = ops.get(node).attributes_of(node)
+        attributes = ops.attributes_of(node)
         return _Clamp((node,), first, 0.0, 1.0, attributes["alpha"], attributes["beta"])
     if node.qualified_op == "Clip" and first is not None:
         low, high = (scope.scalar(v) for v in (*node.inputs[1:], None, None)[:2])

@@ -106,7 +106,7 @@ def _normalized_axis(scope: Scope, mean: Node, source: Value) -> int | None:
     """Return the first of the trailing axes that a ReduceMean reduces, counted from the end; None for other axes."""
     axes = scope.integers(mean.inputs[1]) if len(mean.inputs) > 1 else None
     rank = source.type.rank
-    if not axes or rank is None or not ops.get(mean).attributes_of(mean)["keepdims"]:
+    if not axes or rank is None or not ops.attributes_of(mean)["keepdims"]:
         return None
     counted = sorted(a if a < 0 else a - rank for a in axes)
     return counted[0] if counted == list(range(-len(counted), 0)) else None

@@ -11,12 +11,7 @@ import numpy as np
 from lite_core.ir import Array, Attribute, Graph, Node, Origin, TensorType, Value
 from lite_core.passes.base import PassResult
 
-__all__ = ["IMPURE_OPS", "Scope", "ScopePass", "first_origin"]
-
-#: Operators whose results differ from run to run.
-IMPURE_OPS = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
+__all__ = ["Scope", "ScopePass", "first_origin"]
 
 
 def first_origin(nodes: Sequence[Node]) -> Origin | None:

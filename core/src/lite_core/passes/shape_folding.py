@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from lite_core import ops
 from lite_core.ir import Array, Graph, Node, Shape, TensorType
 from lite_core.ops.infer import GraphInference, KnownInference
 from lite_core.passes.base import PassResult
 from lite_core.passes.identity_elimination import passed_through
-from lite_core.passes.rewriting import IMPURE_OPS, Scope
+from lite_core.passes.rewriting import Scope
 
 __all__ = ["ShapeFolding", "decided_branch", "fold_to_constant", "reshape_target"]
 
@@ -104,7 +105,7 @@ def _is_more_precise(declared: TensorType, inferred: TensorType) -> bool:
 def fold_to_constant(scope: Scope, node: Node, inference: GraphInference) -> bool:
     """Replace a node by a constant if inference knows all elements of its output; return True if replaced."""
     output = node.outputs[0]
-    if output is None or len(node.outputs) > 1 or node.qualified_op in IMPURE_OPS or any(node.subgraphs):
+    if output is None or len(node.outputs) > 1 or node.qualified_op in ops.IMPURE_OPS or any(node.subgraphs):
         return False
     elements = inference.value_of(output)
     type = inference.type_of(output)

@@ -91,7 +91,7 @@ def _retargeted(scope: Scope, node: Node, source: TensorType, middle: TensorType
     target = scope.integers(value)
     if target is None or output is None:
         return None
-    if ops.get(node).attributes_of(node)["allowzero"] or 0 not in target:
+    if ops.attributes_of(node)["allowzero"] or 0 not in target:
         return value
     if middle.shape is None:
         return None

@@ -7,17 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lite_core.ir import Node, TensorType, Value
+from lite_core.ops.elementwise import ELEMENTWISE_OPS
 from lite_core.passes.rewriting import Scope
 
 __all__ = ["sink_transposes", "transpose_order"]
 
-# Element-wise operators: every input is broadcast against the others, except that Clip's limits are single numbers.
-_ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Sum", "Mean", "Abs", "Neg", "Reciprocal")
-_LOGIC = ("And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Where")
-_FUNCTIONS = ("Cos", "Erf", "Exp", "Log", "Sin", "Sqrt", "Tan", "Tanh", "Ceil", "Floor", "Round", "IsInf", "IsNaN")
-_RECTIFIERS = ("Celu", "Clip", "Elu", "LeakyRelu", "PRelu", "Relu", "Selu", "ThresholdedRelu", "Softplus", "Softsign")
-_GATES = ("Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "lite.Swish", "Sign", "Identity", "Cast")
-_ELEMENTWISE = frozenset((*_ARITHMETIC, *_LOGIC, *_FUNCTIONS, *_RECTIFIERS, *_GATES))
 _MOST_NODES = 32
 
 
@@ -65,7 +59,7 @@ class _Region:
             return False
         if producer in self.nodes:
             return True
-        if self.scope.is_output(value) or producer.qualified_op not in _ELEMENTWISE:
+        if self.scope.is_output(value) or producer.qualified_op not in ELEMENTWISE_OPS:
             return False
         read = _elementwise_inputs(producer)
         if value.type.rank != len(self.order) or not all(v is not None and self.collect(v) for v in read):

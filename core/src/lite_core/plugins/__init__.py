@@ -12,7 +12,7 @@ was written for, and implements hooks::
         return [MyBackend()]
 
 Discovery reads metadata and imports nothing. A failure of a plugin at any phase is recorded with its traceback, shown
-by ``lite backends`` and ``lite doctor``, and does not affect other plugins.
+by ``lite plugins`` and ``lite doctor``, and does not affect other plugins.
 
 Environment variables: ``LITE_STRICT_PLUGINS=1`` raises failures, ``LITE_TRACE_PLUGINS=1`` logs every step,
 ``LITE_BACKENDS=x86,opencl`` lists the backends that may be used, and ``LITE_PLUGINS=x86=lite-x86`` chooses a package if

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType
 
 from lite_core.backend import API_VERSION, Backend
 from lite_core.builtin import HostBackend, NullBackend
@@ -28,21 +29,16 @@ def installed_backends(plugins: PluginManager | None = None) -> dict[str, Backen
     """
     plugins = plugins or default_plugins()
     backends: dict[str, Backend] = {builtin.name: builtin for builtin in (HostBackend(), NullBackend())}
-    for record, backend in plugins.ask("lite_backends"):
-        if backend.name in ("host", "null"):
-            taken = f"the backend name {backend.name!r} is taken by lite-core itself"
-            plugins.reject(record, "lite_backends", taken, backend)
-        else:
-            backends[backend.name] = backend
+    for _, backend in plugins.ask("lite_backends"):
+        backends[backend.name] = backend
     return backends
 
 
 def backend_sources(plugins: PluginManager | None = None) -> dict[str, str]:
     """Return the distribution and version of each backend by its name: ``"lite-x86 0.1.0"``."""
-    sources = dict.fromkeys(("host", "null"), f"lite-core {__version__}")
-    for record, backend in (plugins or default_plugins()).ask("lite_backends"):
-        sources.setdefault(backend.name, f"{record.distribution} {record.version}")
-    return sources
+    provided = (plugins or default_plugins()).ask("lite_backends")
+    sources = {backend.name: f"{record.distribution} {record.version}" for record, backend in reversed(provided)}
+    return {**sources, **dict.fromkeys(("host", "null"), f"lite-core {__version__}")}
 
 
 def allowed_backends() -> frozenset[str] | None:
@@ -81,18 +77,9 @@ def plugins_with(*backends: Backend) -> PluginManager:
     Raises:
         PluginError: a backend lacks a required member, or its name is taken.
     """
-
-    class Given:
-        """A plugin that provides the given backends."""
-
-        LITE_API_VERSION = API_VERSION
-
-        @hookimpl
-        def lite_backends(self) -> tuple[Backend, ...]:
-            return backends
-
-    plugins = PluginManager(list)
-    record = plugins.register(Given(), "plugins_with")
+    plugins, given = PluginManager(list), ModuleType("given")
+    given.__dict__.update(LITE_API_VERSION=API_VERSION, lite_backends=hookimpl(lambda: backends))
+    record = plugins.register(given, "plugins_with")
     installed_backends(plugins)
     if record.failed:
         raise PluginError(f"these backends cannot be used: {record.error}")

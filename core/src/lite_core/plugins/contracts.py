@@ -39,10 +39,12 @@ def item_problem(hook: str, item: Any) -> str:
         return f"{item!r} lacks {', '.join(missing)}"
     if not isinstance(item.name, str):
         return f"the name of {item!r} is not a string"
+    if hook == "lite_backends" and item.name in ("host", "null"):
+        return f"the backend name {item.name!r} is taken by lite-core itself"
     if hook == "lite_formats" and not (callable(item.read) and all(isinstance(s, str) for s in item.suffixes)):
         return f"format {item.name!r} must have a method read, and suffixes that are strings"
     if hook == "lite_ops" and not (isinstance(item, OpDef) and str(item.domain) == item.domain not in ("", "lite")):
-        return f"operator {item.name!r} must be an OpDef in a domain of the plugin, is of {type(item).__name__}"
+        return f"{type(item).__name__} {item.name!r} (domain {item.domain!r}) must be an OpDef in a plugin's own domain"
     return ""
 
 

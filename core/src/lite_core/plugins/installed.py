@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -119,7 +120,4 @@ class _InstalledEntryPoint(NamedTuple):
     def load(self) -> Any:
         """Import the module, and return the attribute or the module itself."""
         module, _, attributes = self.value.partition("[")[0].partition(":")
-        loaded: Any = import_module(module.strip())
-        for attribute in filter(None, attributes.strip().split(".")):
-            loaded = getattr(loaded, attribute)
-        return loaded
+        return reduce(getattr, filter(None, attributes.strip().split(".")), import_module(module.strip()))

@@ -19,7 +19,7 @@ from lite_core.plugins.claims import refused_claims
 from lite_core.plugins.contracts import fault_text, item_problem
 from lite_core.plugins.hooks import ENTRY_POINT_GROUP, HookSpecs
 from lite_core.plugins.installed import EntryPoint, installed_entry_points
-from lite_core.plugins.record import PluginRecord, record_of
+from lite_core.plugins.record import PluginFailure, PluginRecord, record_of
 from lite_core.plugins.versions import api_problem, requirement_problem
 
 __all__ = ["PluginManager", "default_plugins"]
@@ -66,9 +66,8 @@ class PluginManager:
                 unique = {(r.distribution, r.name, r.module): (r, entry) for r, entry in reversed(found)}
                 self._pending = [unique[key] for key in sorted(unique)]
                 self._records = [record for record, _ in self._pending]
-                for record in self._records:
-                    logger.debug("plugin %s is found, it is the module %s", record.label, record.module)
-                logger.debug("%d plugins found in %s", len(self._records), _elapsed(start))
+                labels = ", ".join(record.label for record in self._records)
+                logger.debug("%d plugins found in %s: %s", len(self._records), _elapsed(start), labels)
             return self._records
 
     def records(self) -> list[PluginRecord]:
@@ -114,12 +113,20 @@ class PluginManager:
             self._add_operators()
             return record
 
-    def reject(self, record: PluginRecord, phase: str, error: str, item: object = None) -> None:
-        """Record that an item of a plugin cannot be used; ``ask`` no longer returns ``item``."""
+    def reject(self, record: PluginRecord, phase: str, error: str, item: Any = None, cause: Any = None) -> None:
+        """Record that an item of a plugin cannot be used; ``ask`` no longer returns ``item``.
+
+        Args:
+            record: the plugin.
+            phase: see :class:`PluginFailure`, as for ``error``.
+            error: the reason.
+            item: an item of the hook ``phase``.
+            cause: the exception, if the reason is one.
+        """
         with undivided(), self._lock:
             if item is not None and phase in self._answers:
                 self._answers[phase] = [pair for pair in self._answers[phase] if pair[1] is not item]
-            self._fail(record, phase, error)
+            self._fail(record, phase, error, cause)
 
     # **** loading ****
 
@@ -151,8 +158,7 @@ class PluginManager:
         """Return True if a plugin is written for this lite-core; else its failure is recorded."""
         with self._isolated(record, "version"):
             if problem := find_problem():
-                remedy = f"install versions of lite-core and {record.distribution} that fit"
-                self._fail(record, "version", f"{problem}; {remedy}")
+                self._fail(record, "version", problem)
         return not record.failed
 
     @contextmanager
@@ -168,11 +174,10 @@ class PluginManager:
     def _add_operators(self) -> None:
         """Add the operators of plugins to the opset."""
         for record, definition in self.ask("lite_ops"):
-            found = ops.find(definition.name, definition.domain)
-            if found is None or found is definition:
-                ops.add(definition)
-            else:
-                self.reject(record, "lite_ops", f"operator {definition.qualified_name} is already defined", definition)
+            try:
+                ops.add(definition, (record.distribution, record.version))
+            except ValueError as error:
+                self.reject(record, "lite_ops", str(error), definition)
         ops.left_out.update(self.refused.get("lite_ops", {}))
 
     def _register(self, record: PluginRecord, plugin: object) -> None:
@@ -186,9 +191,8 @@ class PluginManager:
                 if self._manager.is_registered(plugin):
                     self._manager.unregister(plugin)
                 raise
-            record.phase = "ready"
+            record.state = "ready"
             self._loaded.append((record, plugin))
-            logger.debug("plugin %s is registered", record.label)
 
     def _ask_one(self, hook: str, record: PluginRecord, plugin: object) -> list[Any]:
         others = [p for _, p in self._loaded if p is not plugin]
@@ -212,16 +216,13 @@ class PluginManager:
         return accepted
 
     def _fail(self, record: PluginRecord, phase: str, error: str, cause: BaseException | None = None) -> None:
-        is_new = error not in record.error
-        if is_new:
-            record.phase, record.error = phase, f"{record.error}; {error}" if record.failed else error
-        if cause is not None:
-            record.traceback = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
+        trace = cause and "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
+        is_new = record.fail(PluginFailure(phase, error, trace or ""))
         message = f"plugin {record.label} failed at {phase}, its contribution there is ignored: {error}"
         if os.environ.get("LITE_STRICT_PLUGINS") == "1":
             raise _StrictError(message) from cause
         if is_new:
-            logger.warning("%s (`lite doctor` shows the details)", message)
+            logger.warning("%s (`lite plugins` shows what to do)", message)
 
 
 def _elapsed(start: float) -> str:

@@ -32,19 +32,17 @@ def api_problem(stated: object) -> str:
     Args:
         stated: a version, a range of versions ``(least, greatest)``, or None if the plugin states none.
     """
+    ours = f"this lite-core supports API {API_VERSION}"
     if stated is None:
-        return f"states no LITE_API_VERSION, this lite-core supports API {API_VERSION}"
+        return f"states no LITE_API_VERSION, {ours}"
     bounds = (stated, stated) if isinstance(stated, int) else stated
     if not isinstance(bounds, tuple) or [type(bound) for bound in bounds] != [int, int] or bounds[0] > bounds[1]:
-        return (
-            f"states LITE_API_VERSION = {stated!r}; it must be a whole number or a range (least, greatest), "
-            f"this lite-core supports API {API_VERSION}"
-        )
+        return f"states LITE_API_VERSION = {stated!r}; it must be a whole number or a range (least, greatest), {ours}"
     least, greatest = bounds
     if least <= API_VERSION <= greatest:
         return ""
     written_for = f"{least}" if least == greatest else f"{least} to {greatest}"
-    return f"is written for API {written_for}, this lite-core supports API {API_VERSION}"
+    return f"is written for API {written_for}, {ours}"
 
 
 def requirement_problem(requirements: Iterable[str], version: str = __version__) -> str:

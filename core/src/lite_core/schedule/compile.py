@@ -36,7 +36,7 @@ class CompileError(ExecutionError):
     def __init__(self, placed: PlacedPartition, reason: str) -> None:
         self.placed, self.reason = placed, reason
         super().__init__(
-            f"backend {placed.candidate.device.label!r} failed to compile partition {placed.partition.name!r} "
+            f"{placed.candidate} failed to compile partition {placed.partition.name!r} "
             f"({len(placed.partition.graph.nodes)} nodes): {reason}"
         )
 
@@ -48,11 +48,6 @@ class CompiledPartition(NamedTuple):
     candidate: Candidate
     executable: Executable
     memory: Memory
-
-    @property
-    def label(self) -> str:
-        """Label of the device."""
-        return self.candidate.device.label
 
 
 def compile_partition(
@@ -91,7 +86,7 @@ def restore_partition(
         found = backend.restore(pieces, part, candidate.device, candidate.options(options))
         return found if isinstance(found, Stale) else _checked_result(placed, found, memory_of(candidate))
     except BaseException as error:
-        logger.warning("restoring %s failed", part.name, exc_info=True)
+        logger.warning("%s failed to restore %s", candidate, part.name, exc_info=True)
         return Stale(f"restoring it failed with {fault_text(error)}")
 
 
@@ -110,12 +105,12 @@ def memory_of(candidate: Candidate) -> Memory:
 
 
 def _checked_result(placed: PlacedPartition, executable: Executable, memory: Memory) -> CompiledPartition:
-    label, part = placed.candidate.device.label, placed.partition
+    candidate, part = placed.candidate, placed.partition
     kinds: tuple[tuple[object, Kind], ...] = ((executable, "executable"), (memory, "memory"))
     for instance, kind in kinds:
         if missing := missing_members(instance, kind):
             raise ExecutionError(
-                f"backend {label!r}: its {type(instance).__name__} for partition {part.name!r} lacks "
+                f"{candidate}: its {type(instance).__name__} for partition {part.name!r} lacks "
                 f"{', '.join(missing)}; see lite_core/backend.py"
             )
-    return CompiledPartition(placed.partition, placed.candidate, executable, memory)
+    return CompiledPartition(part, candidate, executable, memory)

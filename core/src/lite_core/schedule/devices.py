@@ -14,6 +14,7 @@ from lite_core.backend import Backend, Device, Options, TakesOptions, Unavailabl
 from lite_core.checks import require
 from lite_core.errors import BackendUnavailableError, InputError
 from lite_core.plugins import PluginManager, allowed_backends, available_backends, backend_sources, left_out_backends
+from lite_core.plugins.contracts import fault_text
 from lite_core.plugins.known import known_distributions
 from lite_core.schedule.probing import probe
 
@@ -31,12 +32,17 @@ class Candidate(NamedTuple):
         own_options: backend-specific options from ``load(backend_options={name: ...})``.
         changes: options that differ from the session's, by the names of the fields of
             :class:`lite_core.backend.Options`.
+        source: distribution and version of the backend, for messages.
     """
 
     backend: Backend
     device: Device
     own_options: Mapping[str, Any] = MappingProxyType({})
     changes: Mapping[str, Any] = MappingProxyType({})
+    source: str = "unknown package"
+
+    def __str__(self) -> str:
+        return f"backend {self.device.label!r} ({self.source.removesuffix(' -')})"
 
     def options(self, options: Options) -> Options:
         """Return the session's options with the candidate's changes and the backend-specific options."""
@@ -159,17 +165,19 @@ def _with_options(
     """
     fits = isinstance(given, Mapping) and all(isinstance(own, Mapping) for own in given.values())
     require(fits, "backend_options", "like {'NAME': {'option': value}}", given)
-    used = {c.device.backend: c.backend for c in candidates}
+    used = {c.device.backend: c for c in candidates}
     for name, own in given.items():
         if name not in used:
             if name not in installed and name not in known_distributions("backends"):
                 raise InputError(f"backend_options names {name!r}, which is not installed: {_listed(installed)}")
             log.append(f"{name}: its backend_options are ignored, because this session does not use it")
         elif own:
-            backend = used[name]
-            if not isinstance(backend, TakesOptions):
+            if not isinstance(backend := used[name].backend, TakesOptions):
                 raise InputError(f"backend {name!r} has no options of its own, given: {_listed(own)}")
-            backend.check_options(own)
+            try:
+                backend.check_options(own)
+            except (KeyError, TypeError, ValueError) as error:  # the contract asks for an InputError
+                raise InputError(f"{used[name]} refuses its options: {fault_text(error)}") from error
     return [c._replace(own_options=MappingProxyType(dict(given.get(c.device.backend, {})))) for c in candidates]
 
 
@@ -193,7 +201,7 @@ def _by_score(names: Iterable[str], plugins: PluginManager, log: list[str]) -> l
         if isinstance(devices, Unavailable):
             log.append(f"{name}: not available: {_reason(devices)}")
         else:
-            found += [Candidate(backends[name], device) for device in devices]
+            found += [Candidate(backends[name], device, source=sources[name]) for device in devices]
     found.sort(key=lambda c: -c.device.score)
     log += [f"{c.device.label}: {c.device.name}, score {c.device.score:g}{_tuning(c.device)}" for c in found]
     return found
@@ -208,16 +216,17 @@ def _by_name(name: str, plugins: PluginManager, log: list[str]) -> Candidate:
         raise BackendUnavailableError(f"backend {base!r} is installed, but {left_out[base]}")
     if base not in backends:
         raise BackendUnavailableError(_not_installed(base, [*backends, *left_out]))
-    devices = probe(backends[base], backend_sources(plugins)[base])
+    source = backend_sources(plugins)[base]
+    devices = probe(backends[base], source)
     if isinstance(devices, Unavailable):
-        raise BackendUnavailableError(f"backend {base!r} is not available: {_reason(devices)}")
+        raise BackendUnavailableError(f"backend {base!r} ({source}) is not available: {_reason(devices)}")
     number = int(index) if index.isdigit() else 0 if not index else -1
     chosen = next((d for d in devices if d.index == number), None)
     if chosen is None:
         listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
         raise BackendUnavailableError(f"backend {base!r} has no device {index!r}; it has: {listed}")
     log.append(f"{chosen.label}: requested by name{_tuning(chosen)}")
-    return Candidate(backends[base], chosen)
+    return Candidate(backends[base], chosen, source=source)
 
 
 def _tuning(device: Device) -> str:

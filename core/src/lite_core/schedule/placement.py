@@ -27,6 +27,9 @@ __all__ = [
 
 logger = logging.getLogger("lite.schedule")
 
+#: Backends whose supports() has failed: one warning each is enough.
+_warned: set[str] = set()
+
 
 class NodeAssignment(NamedTuple):
     """The device of one node.
@@ -188,7 +191,12 @@ def ask(candidate: Candidate, node: Node) -> Yes | No:
     if candidate.device.backend != "host" and any(v is not None and v.dtype is DType.STRING for v in values):
         return No("strings are only on host")
     try:
-        answer = candidate.backend.supports(node, candidate.device)
+        answer: object = candidate.backend.supports(node, candidate.device)
+        if isinstance(answer, (Yes, No)):
+            return answer
+        fault = f"its supports() answered {answer!r}, not Yes or No"
     except BaseException as error:
-        return No(f"its supports() failed with {fault_text(error)}")
-    return answer if isinstance(answer, (Yes, No)) else No(f"its supports() answered {answer!r}, not Yes or No")
+        fault = f"its supports() failed with {fault_text(error)}"
+    logger.log(logging.DEBUG if str(candidate) in _warned else logging.WARNING, "%s: %s", candidate, fault)
+    _warned.add(str(candidate))
+    return No(fault)

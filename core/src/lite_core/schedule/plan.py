@@ -103,7 +103,7 @@ class Plan:
     @property
     def partitions(self) -> list[tuple[Partition, str]]:
         """Each partition with the label of its device, in run order."""
-        return [(c.part, c.label) for c in self.compiled]
+        return [(c.part, c.candidate.device.label) for c in self.compiled]
 
     @property
     def computes(self) -> list[str]:

@@ -68,7 +68,7 @@ def probe(backend: Backend, source: str = "", *, automatic: bool = False) -> Seq
         try:
             with suppress(OSError):
                 marks.write(f"{machine} {now:.6f}\n".encode())
-            answer = _answer(backend)
+            answer = _answer(backend, source)
             kept = 0
         except KeyboardInterrupt:
             seconds = time.time() - now
@@ -105,7 +105,7 @@ def _start_of_machine() -> str:
     return "unknown"
 
 
-def _answer(backend: Backend) -> Sequence[Device] | Unavailable:
+def _answer(backend: Backend, source: str) -> Sequence[Device] | Unavailable:
     try:
         answer: Any = backend.probe()
         if isinstance(answer, Unavailable):
@@ -119,7 +119,7 @@ def _answer(backend: Backend) -> Sequence[Device] | Unavailable:
     except BaseException as error:
         fault = f"failed with {fault_text(error)}"
         logger.debug("backend %r failed in probe()", backend.name, exc_info=True)
-    logger.warning("backend %r: its probe() %s", backend.name, fault)
+    logger.warning("backend %r (%s): its probe() %s", backend.name, source, fault)
     return Faulty(f"its probe() {fault}", "Report it to the authors of the backend")
 
 

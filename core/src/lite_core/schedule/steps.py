@@ -101,7 +101,7 @@ class PartitionStep(Step):
     def __init__(self, compiled: CompiledPartition, reads: Sequence[Value]) -> None:
         super().__init__(reads, compiled.part.graph.outputs, compiled.memory)
         self.part = compiled.part
-        self.label = compiled.label
+        self.label, self._candidate = compiled.candidate.device.label, compiled.candidate
         self.scratch_bytes = compiled.executable.scratch_bytes
         self._copied: frozenset[Value] = frozenset()
         self._executable = compiled.executable
@@ -194,7 +194,7 @@ class PartitionStep(Step):
         return f"run    {self.part.name}: {len(self.part.graph.nodes)} node(s): {counts}{computes}"
 
     def __str__(self) -> str:
-        return f"backend {self.label!r}, partition {self.part.name!r},"
+        return f"{self._candidate}, partition {self.part.name!r},"
 
 
 class ControlStep(PartitionStep):

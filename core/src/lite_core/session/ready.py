@@ -18,7 +18,8 @@ class ReadyGraph(NamedTuple):
 
     Attributes:
         graph: verified and rewritten, with inferred types and with constants aligned as the backend contract requires.
-        changed_by: names of the passes that changed the graph, ordered by their first change.
+        changed_by: names of the passes that changed the graph, those of plugins with their packages, ordered by their
+            first change.
     """
 
     graph: Graph
@@ -64,7 +65,7 @@ class _PluginPass:
     """A pass of a plugin, which rewrites a copy. If the result is not valid, the pass is recorded and left out."""
 
     def __init__(self, plugins: PluginManager, record: PluginRecord, pass_: Any) -> None:
-        self.name = pass_.name
+        self.name = f"{pass_.name} ({record.distribution} {record.version})".replace(" -)", ")")
         self._plugins, self._record, self._pass = plugins, record, pass_
 
     def __call__(self, graph: Graph) -> Any:
@@ -79,8 +80,8 @@ class _PluginPass:
                     raise GraphError(f"it changed the inputs and outputs to {_interface(result.graph)}")
                 return result
         except BaseException as error:
-            problem = str(error) if isinstance(error, PassError) else f"pass {self.name!r}: {fault_text(error)}"
-            self._plugins.reject(self._record, "lite_passes", problem, self._pass)
+            problem = str(error) if isinstance(error, PassError) else f"pass {self._pass.name!r}: {fault_text(error)}"
+            self._plugins.reject(self._record, "lite_passes", problem, self._pass, error)
         return PassResult(graph, changed=False)
 
 

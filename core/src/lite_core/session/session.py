@@ -16,7 +16,7 @@ from lite_core.collector import collector_paused
 from lite_core.container import ModelFile
 from lite_core.container.trust import saved_setting
 from lite_core.deadline import run_within
-from lite_core.errors import GraphError, InputError, OperatorProblem, UnsupportedOperatorError
+from lite_core.errors import GraphError, InputError
 from lite_core.ir import Array, Graph, TensorType
 from lite_core.memory import ScratchPool
 from lite_core.observing import Observer
@@ -35,7 +35,6 @@ from lite_core.session.opening import OpenedModel
 from lite_core.session.prepared import Prepared, place_without_code
 from lite_core.session.ready import make_ready
 from lite_core.session.shortfalls import shortfalls
-from lite_core.version import __version__
 
 __all__ = ["MOST_PLANS", "STORED_TAPS", "Session", "Taps"]
 
@@ -97,11 +96,7 @@ class Session:
         #: The backends that the model's file was made for, the preferred one first.
         self.targets = tuple([record.backend for record in file.targets] if file else named)
         self._selection = select_devices(
-            backend,
-            plugins,
-            fallback=fallback,
-            targets=self.targets,
-            backend_options=backend_options,
+            backend, plugins, fallback=fallback, targets=self.targets, backend_options=backend_options
         )
         candidates = self._selection.candidates
         self._notes = list(self._selection.notes)
@@ -112,8 +107,9 @@ class Session:
             if not self._pins:
                 sources = backend_sources(plugins)
                 self._prepared = Prepared.find(file, candidates, self._options, by_node, sources, use, self._notes)
-            if self._prepared is None:
+            if self._prepared is None or any(node.domain not in ("", "lite") for node in model.graph.nodes):
                 _check_operators(model.graph, file)
+            if self._prepared is None:
                 file.verify_constants(model.graph.every_constant())
         if self._prepared:
             self.graph = model.graph
@@ -404,18 +400,6 @@ class Session:
 
 
 def _check_operators(graph: Graph, file: ModelFile) -> None:
-    """Raise if a model file contains operators that this version lacks.
+    from lite_core.ops.missing import check_operators  # not at the top: prepared plans need no operators
 
-    Raises:
-        UnsupportedOperatorError: lists all of them.
-    """
-    from lite_core import ops  # not at the top: prepared plans need no operators
-
-    unknown = [node for scope in graph.walk() for node in scope.nodes if ops.find(node.op, node.domain) is None]
-    if unknown:
-        operators = dict.fromkeys(node.qualified_op for node in unknown)
-        named = {op: tuple([node.name for node in unknown if node.qualified_op == op]) for op in operators}
-        why = f"the file was written by {file.producer}; lite-core {__version__} has no such operator"
-        cure = "pip install --upgrade lite-core, and the plugin that brings the operator, if one does"
-        problems = [OperatorProblem(op, why, nodes, cure) for op, nodes in named.items()]
-        raise UnsupportedOperatorError(f"model {str(file.path)!r}", problems)
+    check_operators(graph, file.path, file.producer)

@@ -46,7 +46,7 @@ def _grid(r: Rewriter, node: Node) -> list[Value | None]:
 
 def _box_coder(r: Rewriter, node: Node) -> list[Value | None]:
     """Apply rule 2."""
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     priors, variances, target = node.inputs[:3]
     assert priors is not None
     assert target is not None

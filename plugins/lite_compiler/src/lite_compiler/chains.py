@@ -83,7 +83,7 @@ def default_attributes(op: str) -> Mapping[str, Any]:
     domain, _, name = op.rpartition(".")
     definition = ops.find(name, domain)
     if definition is None:
-        raise KeyError(f"the opset has no operator {op!r}")
+        raise KeyError(str(ops.why_missing(name, domain)))
     return {name: spec.default for name, spec in definition.attributes.items() if not spec.required}
 
 

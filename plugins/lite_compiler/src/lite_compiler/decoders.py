@@ -70,7 +70,7 @@ def _given(node: Node, index: int = 0) -> Value:
 
 def _joined(r: Rewriter, node: Node) -> tuple[list[Value], list[Value]]:
     """Return queries, keys and values as heads, with the past before the new positions; and keys and values again."""
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     counts = (attributes[name] for name in ("q_num_heads", "kv_num_heads", "kv_num_heads"))
     heads = [_as_heads(r, _given(node, i), count) for i, count in enumerate(counts)]
     for index in (1, 2):
@@ -87,7 +87,7 @@ def _joined(r: Rewriter, node: Node) -> tuple[list[Value], list[Value]]:
 def _lengths(r: Rewriter, node: Node) -> Value | None:
     """Return the lengths of the rows of the batch: where the past is joined, causal queries are at their end."""
     past, lengths = _input(node, 4), _input(node, 6)
-    if lengths is not None or past is None or not ops.get(node).attributes_of(node)["is_causal"]:
+    if lengths is not None or past is None or not ops.attributes_of(node)["is_causal"]:
         return lengths
     queries = _given(node).shape[1 if len(_given(node).shape) == 3 else 2]
     return r.constant(np.full(past.shape[0], past.shape[2] + queries, np.int64))
@@ -102,7 +102,7 @@ def _as_heads(r: Rewriter, x: Value, count: int) -> Value:
 
 
 def _attention(r: Rewriter, node: Node) -> list[Value]:
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     (query, keys, values), presents = _joined(r, node)
     dtype, (batch, heads, queries, size) = query.dtype, query.shape
     groups, tokens, columns = keys.shape[1], keys.shape[2], values.shape[3]
@@ -155,7 +155,7 @@ def _scalar(r: Rewriter, number: float, dtype: DType) -> Value:
 
 def _visible(r: Rewriter, node: Node, queries: int, tokens: int) -> Value | None:
     """Return what the lengths and causality leave visible, [batch or 1, 1, 1, queries or 1, tokens]; None for all."""
-    is_causal, lengths, past = ops.get(node).attributes_of(node)["is_causal"], _input(node, 6), _input(node, 4)
+    is_causal, lengths, past = ops.attributes_of(node)["is_causal"], _input(node, 6), _input(node, 4)
     keys = np.arange(tokens).reshape(1, 1, 1, 1, tokens)
     rows = np.arange(queries).reshape(1, 1, 1, queries, 1)
     if lengths is None:
@@ -193,7 +193,7 @@ def _grouped_mask(r: Rewriter, mask: Value, groups: int, times: int, tokens: int
 
 
 def _rms_normalization(r: Rewriter, node: Node) -> list[Value]:
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     x, scale = _given(node), _given(node, 1)
     result = node.outputs[0]
     assert result is not None
@@ -210,7 +210,7 @@ def _rms_normalization(r: Rewriter, node: Node) -> list[Value]:
 
 
 def _rotary_embedding(r: Rewriter, node: Node) -> list[Value]:
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     x = _given(node)
     heads = _as_heads(r, x, attributes["num_heads"])
     dtype, (batch, count, rows, width) = heads.dtype, heads.shape
@@ -254,7 +254,7 @@ def _slice(r: Rewriter, x: Value, start: int, stop: int) -> Value:
 
 
 def _tensor_scatter(r: Rewriter, node: Node) -> list[Value]:
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     cache, new, starts = _given(node), _given(node, 1), _input(node, 2)
     rank, axis = len(cache.shape), attributes["axis"] % len(cache.shape)
     order = (0, axis, *(a for a in range(1, rank) if a != axis))

@@ -92,7 +92,7 @@ def concat_parts(node: Node, result: T) -> list[tuple[Value, T]]:
     """Return the inputs of a Concat, each with its part of the result; see :func:`concat_part`."""
     output = node.outputs[0]
     assert output is not None
-    axis = ops.get(node).attributes_of(node)["axis"] % len(output.shape)
+    axis = ops.attributes_of(node)["axis"] % len(output.shape)
     parts, start = [], 0
     for value in node.used():
         parts.append((value, concat_part(result, value.shape, axis, start)))

@@ -64,7 +64,7 @@ def _transform(r: Rewriter, node: Node) -> Value:
     (x,) = (v for v in node.inputs if v is not None)
     result = node.outputs[0]
     assert result is not None
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     sign, length = (1 if attributes["inverse"] else -1), x.shape[-2]
     scale = 1 / length if attributes["inverse"] else 1.0
     factors = _factors(length) if length > _ONE_PRODUCT else None

@@ -38,7 +38,7 @@ class Group:
     @property
     def attributes(self) -> Mapping[str, Any]:
         """The attributes of the head, defaults included."""
-        return ops.get(self.head).attributes_of(self.head)
+        return ops.attributes_of(self.head)
 
     def input(self, position: int) -> Value:
         """Return a required input of the head."""

@@ -1,4 +1,4 @@
-"""Known values: constants, shapes, and values computed from these alone, all available before a run."""
+"""Computing known values, which :func:`lite_core.ops.helpers.find_known_values` finds; sizes may be traced."""
 
 from __future__ import annotations
 
@@ -8,32 +8,15 @@ from typing import Any
 import numpy as np
 
 from lite_compiler.tracing.numbers import call
-from lite_core.ir import Graph, Node, Value
+from lite_core.ir import Node, Value
 from lite_core.ops.evaluate import evaluate_node
+from lite_core.ops.helpers.known_values import SHAPE_OPERATORS
 
-__all__ = ["Evaluate", "evaluate_if_known", "evaluate_known", "find_known_values"]
+__all__ = ["Evaluate", "evaluate_if_known", "evaluate_known"]
 
 Array = np.ndarray[Any, Any]
 #: Computes the results of a node from its input arrays.
 Evaluate = Callable[[Node, Sequence["Array | None"]], Sequence[Array]]
-
-#: Operators that read only the shape of their input, not its elements.
-_SHAPE_OPERATORS = frozenset(("Shape", "Size"))
-
-
-def find_known_values(graph: Graph) -> set[Value]:
-    """Return all values of a graph that :func:`evaluate_known` can compute, one node after another."""
-    known = set(graph.constants)
-    for node in graph.nodes:
-        if node.subgraphs:
-            continue
-        if node.qualified_op in _SHAPE_OPERATORS:
-            is_known = all(v.type.is_static for v in node.used())
-        else:
-            is_known = known.issuperset(node.used())
-        if is_known:
-            known.update(v for v in node.outputs if v is not None)
-    return known
 
 
 def evaluate_if_known(
@@ -66,7 +49,7 @@ def _input_arrays(
     node: Node, known: Mapping[Value, Array], computed: Mapping[Value, Array]
 ) -> list[Array | None] | None:
     """Return the input arrays of a node; None if one is unknown or the node has sub-graphs, which read more values."""
-    if node.qualified_op in _SHAPE_OPERATORS:
+    if node.qualified_op in SHAPE_OPERATORS:
         return [call(np.broadcast_to, np.zeros((), v.dtype.numpy), tuple(v.shape)) for v in node.used()]
     arrays: list[Array | None] = []
     for value in node.inputs:

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Generic, TypeVar
 
 from lite_compiler.fusion import Group
-from lite_compiler.known_values import find_known_values
 from lite_core.ir import Graph, Node, Value
+from lite_core.ops.helpers import find_known_values, number_inputs
 
 __all__ = ["Lower", "Refuse", "Registry"]
 
@@ -28,6 +28,7 @@ class _Entry(Generic[C]):
     lower: Lower[C] | None
     refuse: Refuse
     epilogue: bool = False
+    needs_numbers: bool = False
     known_inputs: tuple[int, ...] = ()
 
 
@@ -57,7 +58,12 @@ class Registry(Generic[C]):
     # **** registration ****
 
     def lowers(
-        self, *ops: str, refuse: Refuse = lambda node: None, epilogue: bool = False, known_inputs: Sequence[int] = ()
+        self,
+        *ops: str,
+        refuse: Refuse = lambda node: None,
+        epilogue: bool = False,
+        needs_numbers: bool = False,
+        known_inputs: Sequence[int] = (),
     ) -> Callable[[Lower[C]], Lower[C]]:
         """Return a decorator that registers the lowering function of operators.
 
@@ -67,13 +73,16 @@ class Registry(Generic[C]):
                 be unknown.
             epilogue: True if the function also lowers the element-wise nodes that follow, the tail of its group. Else
                 its groups have no tail.
-            known_inputs: positions of inputs whose elements must be known when the node is lowered, such as axes or a
-                number of results. See :meth:`data_dependent_nodes`.
+            needs_numbers: True if the operator's numbers, such as axes or a number of results, must be known when the
+                node is lowered; see :func:`lite_core.ops.helpers.number_inputs` and :meth:`data_dependent_nodes`.
+            known_inputs: positions of other inputs whose elements must be known then.
         """
 
         def add(function: Lower[C]) -> Lower[C]:
             for op in ops:
-                self._add(op, _Entry(function, refuse, epilogue, tuple(known_inputs)), function.__module__)
+                self._add(
+                    op, _Entry(function, refuse, epilogue, needs_numbers, tuple(known_inputs)), function.__module__
+                )
             return function
 
         return add
@@ -136,7 +145,10 @@ class Registry(Generic[C]):
     def _known_inputs(self, node: Node) -> list[Value]:
         """Return the inputs whose elements must be known when the node is lowered."""
         entry = self._entry(node)
-        inputs = [] if entry is None else [node.inputs[i] for i in entry.known_inputs if i < len(node.inputs)]
+        if entry is None:
+            return []
+        positions = (*entry.known_inputs, *(number_inputs(node) if entry.needs_numbers else ()))
+        inputs = [node.inputs[i] for i in positions if i < len(node.inputs)]
         return [v for v in inputs if v is not None]
 
     def _missing(self, node: Node) -> str:

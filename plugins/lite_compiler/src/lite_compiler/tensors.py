@@ -13,6 +13,7 @@ from math import prod
 from typing import Any, Generic, TypeVar
 
 from lite_core.ir import DType
+from lite_core.ops.helpers.strides import broadcast_strides, dense_strides, merge_loops
 
 __all__ = ["StridedTensor", "collapse", "dense_strides", "memory_order", "split_dimensions"]
 
@@ -108,9 +109,7 @@ class StridedTensor(Generic[S]):
         shape = tuple(shape)
         if shape == self.shape:
             return self
-        lead = len(shape) - self.rank
-        own = [0 if n == 1 and m != 1 else s for n, s, m in zip(self.shape, self.strides, shape[lead:])]
-        return self.view(shape, (*[0] * lead, *own))
+        return self.view(shape, broadcast_strides(self.shape, shape, self.strides))
 
     def reshape(self: T, shape: Sequence[int]) -> T | None:
         """Return a view of another shape, or None if no strides express it and a copy is needed."""
@@ -142,16 +141,6 @@ class StridedTensor(Generic[S]):
         return self.view(target, strides)
 
 
-def dense_strides(shape: Sequence[int], order: Sequence[int] | None = None) -> tuple[int, ...]:
-    """Return the strides of a dense tensor; ``order`` lists its dimensions from outermost to innermost in memory."""
-    strides = [0] * len(shape)
-    step = 1
-    for axis in reversed(range(len(shape)) if order is None else order):
-        strides[axis] = step
-        step *= shape[axis]
-    return tuple(strides)
-
-
 def memory_order(tensor: StridedTensor[Any]) -> list[int]:
     """Return the dimensions of a tensor from outermost to innermost in memory."""
     strides = tensor.strides
@@ -170,27 +159,7 @@ def collapse(
     Returns:
         The size of each loop, and for each tensor its stride in each loop. There is at least one loop.
     """
-    shape = tensors[0].shape
-    sizes: list[int] = []
-    strides: list[list[int]] = [[] for _ in tensors]
-    original = [tensor.strides for tensor in tensors]
-    for axis in range(len(shape)) if order is None else order:
-        count = shape[axis]
-        if count == 1:
-            continue
-        if sizes and all(merged[-1] == count * old[axis] for merged, old in zip(strides, original)):
-            sizes[-1] *= count
-            for merged, old in zip(strides, original):
-                merged[-1] = old[axis]
-        else:
-            sizes.append(count)
-            for merged, old in zip(strides, original):
-                merged.append(old[axis])
-    if not sizes:
-        sizes = [1]
-        strides = [[0] for _ in tensors]
-        strides[0] = [1]
-    return sizes, strides
+    return merge_loops(tensors[0].shape, [tensor.strides for tensor in tensors], order)
 
 
 def split_dimensions(tensor: T, parts: Sequence[Sequence[int]]) -> T:

@@ -31,7 +31,7 @@ def transpose_order(node: Node) -> list[int]:
     x = node.inputs[0]
     assert x is not None
     rank = len(x.shape)
-    order = ops.get(node).attributes_of(node)["perm"]
+    order = ops.attributes_of(node)["perm"]
     return list(reversed(range(rank))) if order is None else [a % rank for a in order]
 
 

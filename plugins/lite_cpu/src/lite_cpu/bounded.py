@@ -49,7 +49,7 @@ def bounded(graph: Graph) -> Bounded | None:
     largest = _LARGEST.get(node.qualified_op)
     if largest is None or not all(v.type.is_static for v in node.used()):
         return None
-    first, sized, last = largest(node, ops.get(node).attributes_of(node), graph.constants)
+    first, sized, last = largest(node, ops.attributes_of(node), graph.constants)
     types = [*first, *sized, *last]
     given = [*node.outputs, *[None] * (len(types) - len(node.outputs))]
     values = [Value(v.name if v else f"{node.name}/unused{i}", types[i]) for i, v in enumerate(given)]

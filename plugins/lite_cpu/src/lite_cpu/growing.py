@@ -48,7 +48,7 @@ def _collected(scope: Scope, node: Node, number: int) -> list[Node] | None:
         return None
     if carried in others or after in others or initial.type.shape is None:
         return None
-    axis = ops.get(concat).attributes_of(concat)["axis"] % len(initial.type.shape)
+    axis = ops.attributes_of(concat)["axis"] % len(initial.type.shape)
     pieces = [value for value in concat.inputs[1:] if value is not None]
     shape = _shape_of_pieces(node, pieces, axis)
     if shape is None or not all(isinstance(dim, int) for dim in shape[axis + 1 :]):

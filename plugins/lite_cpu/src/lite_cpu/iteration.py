@@ -162,7 +162,7 @@ class Iterations:
             grown = [axis for axis, g in enumerate(self.dims[i]) if g is not None]
             if node is None or node.qualified_op != "Concat" or node.inputs[0] is not value or len(grown) != 1:
                 continue
-            axis = ops.get(node).attributes_of(node)["axis"] % len(value.shape)
+            axis = ops.attributes_of(node)["axis"] % len(value.shape)
             if axis != grown[0] or node.inputs.count(value) > 1 or own.outputs.count(own.outputs[1 + i]) > 1:
                 continue
             appending = Node(

@@ -23,15 +23,16 @@ def cases() -> Iterator[Case]:
     in a session with passes, as ``graph[f32,residual-block,optimized]``.
     """
     from lite_conformance.cases.graphs import dynamic, partitions
-    from lite_conformance.cases.graphs.running import run_in_session
+    from lite_conformance.cases.graphs.running import examples_of, run_in_session
 
     for table in tables():
         yield from cases_of_graphs(table)
     for case in dynamic.graphs:
-        for suffix, optimize in (("", False), (",optimized", True)):
-            run = partial(run_in_session, case=case, optimize=optimize)
-            name = f"graph[{short_name(case.dtype)},dynamic-{case.label}{suffix}]"
-            yield Case(name, 3, "graphs", run, case.op, case.dtype.value)
+        name, examples = f"{short_name(case.dtype)},dynamic-{case.label}", partial(examples_of, case=case)
+        run = partial(run_in_session, case=case, optimize=False)
+        yield Case(f"graph[{name}]", 3, "graphs", run, case.op, case.dtype.value, examples=examples)
+        optimized = partial(run_in_session, case=case, optimize=True)
+        yield Case(f"graph[{name},optimized]", 3, "graphs", optimized, case.op, case.dtype.value)
     yield from partitions.cases()
 
 
@@ -54,12 +55,13 @@ def tables() -> list[GraphTable]:
 
 def cases_of_graphs(table: Iterable[GraphCase], prefix: str = "") -> Iterator[Case]:
     """Yield the cases of graphs; a prefix of their labels keeps those of packages apart: ``acme-fuse,``."""
-    from lite_conformance.cases.graphs.running import run_compiled, run_in_session
+    from lite_conformance.cases.graphs.running import examples_of, run_compiled, run_in_session
 
     for case in table:
         name = f"{short_name(case.dtype)},{prefix}{case.label}"
         raw = partial(run_in_session, optimize=False) if case.only_session else run_compiled
-        yield Case(f"graph[{name}]", 3, "graphs", partial(raw, case=case), case.op, case.dtype.value)
+        run, examples = partial(raw, case=case), partial(examples_of, case=case)
+        yield Case(f"graph[{name}]", 3, "graphs", run, case.op, case.dtype.value, examples=examples)
         if case.dtype is DType.FLOAT32 or not case.dtype.is_floating:
             optimized = partial(run_in_session, case=case, optimize=True)
             yield Case(f"graph[{name},optimized]", 3, "graphs", optimized, case.op, case.dtype.value)

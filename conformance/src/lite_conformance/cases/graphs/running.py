@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lite_conformance.cases.case import Context
+from lite_conformance.cases.case import Context, Example, Settings
 from lite_conformance.cases.graphs.draft import Drafted, GraphCase
 from lite_conformance.cases.tensors import Array
 from lite_conformance.drive.subject import Subject, replay_of
 from lite_conformance.judge.checks import check_outcome
+from lite_conformance.judge.oracle import expect
 from lite_conformance.judge.outcome import Failure, Outcome, Refused, merged
 from lite_core.errors import BackendUnavailableError, LiteError, UnsupportedOperatorError
 from lite_core.ir import Graph
 from lite_core.ops.infer import infer_graph
 from lite_core.session import Session, load
 
-__all__ = ["failure_prefix", "load_on_backend_only", "run_compiled", "run_in_session", "session_outputs"]
+__all__ = ["examples_of", "failure_prefix", "load_on_backend_only", "run_compiled", "run_in_session", "session_outputs"]
 
 
 def run_compiled(context: Context, case: GraphCase) -> Outcome:
@@ -49,6 +50,15 @@ def run_in_session(context: Context, case: GraphCase, *, optimize: bool) -> Outc
                 raise
             outcomes.append(outcome)
     return merged(outcomes)
+
+
+def examples_of(settings: Settings, case: GraphCase) -> Iterator[Example]:
+    """Yield the graph with each set of inputs, and with each signature."""
+    drafted = case.draft(settings.seed)
+    for number, sizes in enumerate(case.signatures or ({},) * drafted.rounds):
+        inputs = drafted.arrays(number, sizes)
+        expected = expect(drafted.graph, inputs, case.numerics)
+        yield Example(drafted.graph, inputs, expected, case.numerics, case.dtype)
 
 
 def load_on_backend_only(context: Context, graph: Graph, *, optimize: bool) -> Session:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from lite_conformance.cases.case import Case, Settings
-from lite_conformance.cases.models.whole import run_file, run_network
+from lite_conformance.cases.models.whole import examples_of_file, examples_of_network, run_file, run_network
 from lite_conformance.cases.networks import NETWORKS
 
 __all__ = ["cases"]
@@ -19,11 +19,11 @@ _TIMEOUT_FACTOR = 5
 def cases(settings: Settings) -> Iterator[Case]:
     """Yield the cases of level 4: one for each network, then one for each model file."""
     for network in NETWORKS:
-        yield Case(
-            f"model[{network.name}]", 4, "models", partial(run_network, network=network), timeout_factor=_TIMEOUT_FACTOR
-        )
+        run, examples = partial(run_network, network=network), partial(examples_of_network, network=network)
+        yield Case(f"model[{network.name}]", 4, "models", run, timeout_factor=_TIMEOUT_FACTOR, examples=examples)
     for name, path in zip(_names(settings.models, {n.name for n in NETWORKS}), settings.models):
-        yield Case(f"model[{name}]", 4, "models", partial(run_file, path=path), timeout_factor=_TIMEOUT_FACTOR)
+        of_file, examples = partial(run_file, path=path), partial(examples_of_file, path=path)
+        yield Case(f"model[{name}]", 4, "models", of_file, timeout_factor=_TIMEOUT_FACTOR, examples=examples)
 
 
 def _names(paths: Sequence[str], taken: set[str]) -> list[str]:

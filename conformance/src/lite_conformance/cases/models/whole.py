@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
-from lite_conformance.cases.case import Context
+from lite_conformance.cases.case import Context, Example, Settings
 from lite_conformance.cases.graphs.running import session_outputs
 from lite_conformance.cases.models.blame import blame
 from lite_conformance.cases.networks import Network
@@ -24,12 +25,13 @@ from lite_core.ops.evaluate import evaluate_graph
 from lite_core.session import Session, load
 from lite_tools.checking import candidate_inputs
 
-__all__ = ["run_file", "run_network", "stable_examples"]
+__all__ = ["examples_of_file", "examples_of_network", "run_file", "run_network", "stable_examples"]
 
 # The truth of a model file is computed in its own types: float64 would double the memory of its weights.
 _FILE = replace(NETWORK, truth="native")
 # A quarter of the backends' tolerance.
 _QUARTER = replace(NETWORK, wide=(250, 250), half=(15, 15))
+_EXAMPLES = 2
 _MAX_CANDIDATES = 12
 _MAX_SEEDS = 32
 _SHOWN_REFUSALS = 4
@@ -45,7 +47,7 @@ def run_network(context: Context, network: Network) -> Outcome:
     graph = network.build()
     session = _session(context, graph)
     outcomes = []
-    for seed, inputs, expected in islice(stable_examples(network, graph, context.settings.seed), 2):
+    for seed, inputs, expected in islice(stable_examples(network, graph, context.settings.seed), _EXAMPLES):
         actual, outcome = _run(context, session, graph, inputs, expected)
         problem = network.task_error(seed, {v.name: a for v, a in zip(graph.outputs, actual)})
         if problem:
@@ -70,6 +72,29 @@ def run_file(context: Context, path: str) -> Outcome:
 
 
 # **** inputs and expected outputs ****
+
+
+def examples_of_network(settings: Settings, network: Network) -> Iterator[Example]:
+    """Yield a network of the suite with the examples that :func:`run_network` runs."""
+    graph = network.build()
+
+    def task_error(outputs: Sequence[Array], seed: int) -> str | None:
+        return network.task_error(seed, {v.name: a for v, a in zip(graph.outputs, outputs)})
+
+    for seed, inputs, expected in islice(stable_examples(network, graph, settings.seed), _EXAMPLES):
+        yield Example(graph, inputs, expected, NETWORK, task_error=partial(task_error, seed=seed))
+
+
+def examples_of_file(settings: Settings, path: str) -> Iterator[Example]:
+    """Yield a model file with the inputs that :func:`run_file` runs.
+
+    Raises:
+        Skipped: the model runs on none of the random inputs tried.
+        ModelFormatError: the file cannot be read.
+    """
+    graph = read_model(path)
+    inputs, expected = _random_example(graph, settings.seed)
+    yield Example(graph, inputs, expected, NETWORK)
 
 
 def stable_examples(network: Network, graph: Graph, seed: int) -> Iterator[tuple[int, list[Array], list[Expected]]]:

@@ -27,7 +27,7 @@ from lite_core.errors import LiteError, UnsupportedOperatorError
 from lite_core.formats import Format, WritesModels
 from lite_core.ir import Graph
 
-__all__ = ["check_file", "check_foreign_files", "check_round_trip", "format_cases"]
+__all__ = ["check_file", "check_foreign_files", "check_round_trip", "check_written_again", "format_cases"]
 
 #: Damaged copies for each drawn example that the settings ask for.
 _COPIES_PER_EXAMPLE = 10
@@ -50,6 +50,9 @@ def format_cases(format: Format) -> Iterator[Case]:
     if not damaged:
         yield Case(f"{prefix},no-files]", 1, "formats", partial(_no_files, format=format))
     if isinstance(format, WritesModels):
+        for case in own:
+            again = partial(_run_written_again, format=format, case=case)
+            yield Case(f"{prefix},{case.label},round-trip]", 1, "formats", again)
         for name, graph in suite_graphs():
             run = partial(_run_round_trip, format=format, case=graph)
             yield Case(f"{prefix},round-trip,{name}]", 3, "formats", run, graph.op, graph.dtype.value)
@@ -67,6 +70,10 @@ def _run_damaged(context: Context, format: Format, case: FileCase, what: str) ->
             if what == "truncated"
             else check_flipped(reader, count, context.settings.seed)
         )
+
+
+def _run_written_again(context: Context, format: Format, case: FileCase) -> Outcome:
+    return check_written_again(format, case)
 
 
 def _run_round_trip(context: Context, format: Format, case: GraphCase) -> Outcome:
@@ -102,6 +109,19 @@ def check_file(format: Format, case: FileCase) -> Outcome:
             for v, a in pairs
         ]
         return check_expected(graph, case.inputs, actual, expected, case.numerics, Allowance())
+
+
+def check_written_again(format: Format, case: FileCase) -> Outcome:
+    """Read a file, write its graph in the same format, and check the new file like the first.
+
+    Raises:
+        Refused: the format has no form for an operator of the graph.
+        Failure: writing failed, or the new file is not recognised, not read, or gives wrong outputs.
+    """
+    with opened(format, case) as reader:
+        graph = reader.read()
+    written = FileCase(case.label, lambda: _bytes_of(format, graph), case.inputs, case.expected, case.numerics)
+    return check_file(format, written)
 
 
 def check_foreign_files(format: Format) -> Outcome:

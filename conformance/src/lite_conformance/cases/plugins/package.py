@@ -82,7 +82,9 @@ def _loads(context: Context, plugins: PluginManager, distribution: str) -> Outco
         plugins.ask(hook)
     for record in records:
         if record.failed:
-            raise Failure(f"plugin {record.label} failed at {record.phase}: {record.error}", details=record.traceback)
+            raise Failure(
+                f"plugin {record.label} failed at {record.phase}: {record.error}", details=record.failures[-1].traceback
+            )
     return Outcome(note="; ".join([*map(_provided, records), *(w for r in records for w in r.warnings)]))
 
 

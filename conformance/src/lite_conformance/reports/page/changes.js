@@ -23,6 +23,8 @@ function oneComparison(changes, r) {
   const some = groups.filter((group) => group.rows.length);
   return h("div", { class: "comparison" },
     h("p", { class: "from-to" }, tag(0), reports[0].name, h("span", { class: "arrow" }, "→"), tag(r), reports[r].name),
+    changes.settings.length
+      ? h("ul", { class: "settings", "aria-label": "Differences of the runs" }, changes.settings.map((text) => h("li", {}, text))) : null,
     h("ul", { class: "legend" }, groups.map((group) =>
       h("li", { class: group.rows.length ? "" : "zero" }, h("span", {}, h("b", {}, count(group.rows.length)), ` ${group.short}`)))),
     some.length ? some.map(changeGroup) : h("p", { class: "empty" }, "Nothing changed."));

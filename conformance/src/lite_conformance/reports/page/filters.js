@@ -1,6 +1,6 @@
 // The filters: their state, the URL's hash that stores it, and the toolbar that changes it.
 
-const filters = { q: "", status: new Set(), level: new Set(), dtype: "", report: "", cell: "", case: "" };
+const filters = { q: "", status: new Set(), level: new Set(), dtype: "", report: "", cell: "", side: "", case: "" };
 
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -11,6 +11,7 @@ function readHash() {
   filters.dtype = dtypes.includes(given.get("dtype")) ? given.get("dtype") : "";
   filters.report = reports.some((_, r) => letter(r) === given.get("report")) ? given.get("report") : "";
   filters.cell = given.get("cell") || "";
+  filters.side = given.get("side") || "";
   filters.case = given.get("case") || "";
 }
 
@@ -85,7 +86,7 @@ function makeToolbar(onChange) {
   const clear = h("button", {
     type: "button", class: "plain", id: "clear",
     onclick: () => {
-      Object.assign(filters, { q: "", dtype: "", report: "", cell: "", case: "" });
+      Object.assign(filters, { q: "", dtype: "", report: "", cell: "", side: "", case: "" });
       filters.status.clear();
       filters.level.clear();
       onChange();

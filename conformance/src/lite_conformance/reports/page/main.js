@@ -11,6 +11,7 @@ makeChanges(main);
 main.append(toolbar.element);
 parts.push(makeAttention(main));
 makeLevels(main);
+parts.push(makeSides(main, onChange));
 parts.push(makeMatrix(main, onChange));
 parts.push(makeCases(main));
 parts.push(makeReasons(main, "unsupported", "Unsupported", "unsupported"));
@@ -48,10 +49,9 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// The matrix scrolls sideways only if it does not fit: in a scrolling frame the head row cannot be sticky.
+// A matrix scrolls sideways only if it does not fit: in a scrolling frame the head row cannot be sticky.
 window.addEventListener("resize", () => {
-  const frame = document.querySelector(".frame");
-  if (frame) {
+  for (const frame of document.querySelectorAll(".frame")) {
     frame.classList.remove("scrolls");
     frame.classList.toggle("scrolls", frame.firstChild.scrollWidth > frame.clientWidth);
   }

@@ -65,7 +65,7 @@ function makeMatrix(parent, onChange) {
       const button = event.target.closest("button.cell");
       if (button) open(button, true);
     });
-    table.addEventListener("keydown", (event) => move(event, grid));
+    table.addEventListener("keydown", (event) => moveInGrid(event, grid, () => { close(); onChange.hash(); }));
     const frame = h("div", { class: "frame" }, table);
     const more = h("button", { type: "button", class: "more", hidden: held === 0, onclick: () => { showAll = true; update(); } },
       `Show ${plural(held, "more operator")}`);
@@ -106,47 +106,7 @@ function makeMatrix(parent, onChange) {
       filters.cell = button.dataset.cell;
     }
     if (byHand) onChange.hash();
-    setTabStop(button);
-  }
-
-  function setTabStop(button) {
-    for (const other of part.body.querySelectorAll('button.cell[tabindex="0"]')) other.tabIndex = -1;
-    button.tabIndex = 0;
-  }
-
-  function move(event, grid) {
-    const button = event.target.closest("button.cell");
-    if (!button) return;
-    if (event.key === "Escape") {
-      close();
-      onChange.hash();
-      return;
-    }
-    const row = button.closest("tr");
-    const rows = [...grid.querySelectorAll("tr[data-op]")];
-    const column = button.parentElement.cellIndex;
-    const inRow = [...row.querySelectorAll("button.cell")];
-    const vertical = (step) => {
-      for (let i = rows.indexOf(row) + step; i >= 0 && i < rows.length; i += step) {
-        const found = rows[i].cells[column] && rows[i].cells[column].querySelector("button");
-        if (found) return found;
-      }
-      return null;
-    };
-    const targets = {
-      ArrowRight: () => inRow[inRow.indexOf(button) + 1],
-      ArrowLeft: () => inRow[inRow.indexOf(button) - 1],
-      ArrowDown: () => vertical(1),
-      ArrowUp: () => vertical(-1),
-      Home: () => inRow[0],
-      End: () => inRow[inRow.length - 1],
-    };
-    if (!targets[event.key]) return;
-    event.preventDefault();
-    const next = targets[event.key]();
-    if (!next) return;
-    setTabStop(next);
-    next.focus();
+    setTabStop(part.body, button);
   }
 
   return { update };

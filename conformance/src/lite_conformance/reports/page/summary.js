@@ -5,6 +5,7 @@ function makeHeader() {
   const jumps = [
     several && ["changes", "What changed"],
     ["attention", "Needs attention"], ["levels", "Levels"],
+    subjects.length > 1 && ["sides", "Side by side"],
     any((record) => record.op) && ["matrix", "Matrix"],
     ["cases", "Cases"],
     any((record) => record.status === "unsupported") && ["unsupported", "Unsupported"],

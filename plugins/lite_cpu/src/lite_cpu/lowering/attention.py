@@ -74,7 +74,7 @@ def _fuse(group: Group, producers: dict[Value, Group], uses: Mapping[Value, int]
         softmax = _exclusive_producer(shares.head, "Cast", producers, uses)
     if softmax is None or softmax.head.op != "Softmax" or softmax.tail:
         return None
-    axis = ops.get(softmax.head).attributes_of(softmax.head)["axis"]
+    axis = ops.attributes_of(softmax.head)["axis"]
     scores = _exclusive_producer(softmax.head, "Softmax", producers, uses)
     if scores is None or type(scores) is not Group or scores.head.op != "MatMul" or scores.head.domain:
         return None

@@ -15,6 +15,7 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Graph, Node, Value
+from lite_core.ops import attributes_of
 from lite_cpu.control_shapes import has_known_shapes, refuse_changing_shapes
 from lite_cpu.kernels.control import BeginLoop, Fail, NextIteration, SkipUnless
 from lite_cpu.lowering.context import Lowering
@@ -28,7 +29,7 @@ from lite_cpu.lowering.loop_bodies import (
     set_target,
 )
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.shape import input_of, required_input
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]

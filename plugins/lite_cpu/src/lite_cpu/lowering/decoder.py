@@ -13,6 +13,7 @@ from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_compiler.tracing.numbers import largest
 from lite_core.ir import DType, Graph, Node
+from lite_core.ops import attributes_of
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels import cached_attention, rotary
 from lite_cpu.kernels.cached_attention import BLOCK, CachedAttention, CombineParts, scratch_bytes
@@ -23,7 +24,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.products import with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import plan_rows
-from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.shape import input_of, required_input
 from lite_cpu.tensors import Tensor
 
 F32 = DType.FLOAT32

@@ -39,7 +39,7 @@ def rewrite_deformable(graph: Graph, weights: WeightCache) -> None:
 
 
 def _rewrite(r: Rewriter, node: Node, weights: WeightCache) -> None:
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     x, w, y = required_input(node), required_input(node, 1), node.outputs[0]
     assert y is not None
     images, channels, (taps_y, taps_x) = x.shape[0], x.shape[1], w.shape[2:]

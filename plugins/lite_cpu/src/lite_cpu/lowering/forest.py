@@ -9,13 +9,14 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_compiler.tracing.numbers import computed
 from lite_core.ir import Node
+from lite_core.ops import attributes_of
 from lite_core.ops.lite_forest import LEAF, NAN_IS_TRUE
 from lite_cpu.kernels.forest import TOGETHER, Forest, scratch_bytes
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.indices import check_bounds
 from lite_cpu.lowering.products import with_contiguous_rows
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.shape import input_of, required_input
 
 Array = np.ndarray[Any, Any]
 

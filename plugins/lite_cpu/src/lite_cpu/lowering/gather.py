@@ -12,13 +12,14 @@ from lite_compiler.fusion import Group
 from lite_compiler.tracing.numbers import largest
 from lite_compiler.views import gather_view
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.gather import GatherElements, GatherRows, Lines
 from lite_cpu.kernels.scatter import ScatterElements, ScatterRows
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.indices import check_indices
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]

@@ -51,7 +51,7 @@ def is_product_of_halves(machine: Machine, node: Node, constants: Container[Valu
     if w not in constants or x.dtype is DType.BFLOAT16 or 0 in (prod(w.shape), prod(y.shape)):
         return False
     if node.op == "Conv":
-        groups = ops.get(node).attributes_of(node)["group"]
+        groups = ops.attributes_of(node)["group"]
         if len(x.shape) not in (3, 4) or prod(w.shape[1:]) < _LEAST_DEPTH:
             return False
         # Depthwise convolutions have kernels of their own, which are limited by memory.

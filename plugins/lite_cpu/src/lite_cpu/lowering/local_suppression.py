@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.detections import CollectDetections
 from lite_cpu.kernels.local_suppression import LocalSuppress, local_bytes
 from lite_cpu.kernels.ranking import COUNTER_BYTES
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 
 __all__ = ["local_suppression"]
 

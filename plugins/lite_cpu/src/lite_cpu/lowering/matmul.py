@@ -93,7 +93,7 @@ def matmul(lowering: Lowering, group: Group) -> None:
 def gemm(lowering: Lowering, group: Group) -> None:
     """Emit ``alpha * A' * B' + beta * C``: alpha is folded into a constant B, and C into the bias if possible."""
     node = group.head
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     left, right, result = node.inputs[0], node.inputs[1], node.outputs[0]
     addend = node.inputs[2] if len(node.inputs) > 2 and attributes["beta"] != 0 else None
     assert left is not None

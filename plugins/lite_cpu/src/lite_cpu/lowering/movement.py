@@ -13,12 +13,13 @@ from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order, split_dimensions
 from lite_compiler.views import tile_view
 from lite_core.ir import DType, Value
+from lite_core.ops import attributes_of
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.lowering.caches import append
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, input_of, known_ints, required_input, reshaped
+from lite_cpu.lowering.shape import input_of, known_ints, required_input, reshaped
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]

@@ -95,7 +95,7 @@ def _narrow_node(node: Node, producers: Mapping[Value, Node], constants: Mapping
         return None
     bias, swapped = None, False
     if node.op == "Gemm":
-        attributes = ops.get(node).attributes_of(node)
+        attributes = ops.attributes_of(node)
         addend = node.inputs[2] if len(node.inputs) > 2 else None
         if attributes["alpha"] != 1 or attributes["transA"] or (addend is not None and attributes["beta"] != 1):
             return None
@@ -123,7 +123,7 @@ def _narrow_operand(
     """Return a right operand that a kernel can read narrow, or None."""
     node = producers.get(value)
     if node is not None and node.op == "Transpose" and not node.domain and len(value.shape) == 2:
-        if tuple(ops.get(node).attributes_of(node)["perm"] or (1, 0)) != (1, 0):
+        if tuple(ops.attributes_of(node)["perm"] or (1, 0)) != (1, 0):
             return None
         transposed, node = not transposed, producers.get(node.inputs[0])  # type: ignore[arg-type]
     if node is None or node.op != "DequantizeLinear" or node.domain:
@@ -136,7 +136,7 @@ def _narrow_operand(
     assert scales is not None
     if w.ndim != 2 or w.size < _FEWEST_ELEMENTS or DType.of(w) not in _NARROW:
         return None
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     along = 1 if transposed else 0
     axis, size = attributes["axis"] % 2, attributes["block_size"]
     if scales.size == 1 or (not size and axis != along):

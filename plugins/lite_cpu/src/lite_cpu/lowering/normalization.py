@@ -10,13 +10,14 @@ from lite_compiler.chains import Apply
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.ir import DType, Node, Value
+from lite_core.ops import attributes_of
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.normalization import Normalization, ScaleToNorm
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, plan_rows
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 from lite_cpu.lowering.widening import widened_value
 from lite_cpu.tensors import Tensor
 

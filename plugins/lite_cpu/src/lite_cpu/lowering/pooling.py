@@ -7,11 +7,12 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_compiler.tracing.numbers import computed, largest
 from lite_core.ir import Node
-from lite_core.ops.spatial import WindowAttributes, WindowAxis, window_axes
+from lite_core.ops import attributes_of
+from lite_core.ops.helpers import WindowAxis, windows_of
 from lite_cpu.kernels.pooling import AVERAGE, MAXIMUM, NORMS, WINDOW_NUMBERS, Pool
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 from lite_cpu.lowering.window import as_image, with_contiguous_channels
 from lite_cpu.tensors import Tensor
 
@@ -41,9 +42,7 @@ def pool(lowering: Lowering, group: Group) -> None:
     node, y = group.head, group.output
     x = required_input(node)
     attributes = attributes_of(node)
-    kernel = attributes["kernel_shape"]
-    window = WindowAttributes.read(attributes, len(kernel))
-    axes = window_axes(window, kernel, x.shape[2:], bool(attributes["ceil_mode"]))
+    axes = windows_of(node)
     if len(axes) == 1:
         axes = (_ONE_ROW, *axes)
     source = with_contiguous_channels(lowering, lowering.tensor(x))

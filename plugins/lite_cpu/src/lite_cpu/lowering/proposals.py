@@ -6,12 +6,13 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.proposals import CollectProposals, DecodeProposals, ProposalSizes, scratch_bytes
 from lite_cpu.kernels.suppression import Suppress, scratch_bytes_of_class
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, required_input, reshaped
+from lite_cpu.lowering.shape import required_input, reshaped
 
 __all__ = ["generate_proposals"]
 

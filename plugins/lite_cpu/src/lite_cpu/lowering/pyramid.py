@@ -8,11 +8,12 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.pyramid import CollectFromLevels, DistributeToLevels, collecting_bytes, distributing_bytes
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.shape import input_of, required_input
 from lite_cpu.tensors import Tensor
 
 __all__ = ["collect", "distribute", "level_limits"]

@@ -29,13 +29,14 @@ import numpy as np
 
 from lite_compiler.rewriting import Rewriter
 from lite_core.ir import Attribute, DType, Graph, Node, Value
+from lite_core.ops import attributes_of
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.lowering.int8_convolution import refuse_conv_integer
 from lite_cpu.lowering.int8_matmul import refuse_matmul_integer
 from lite_cpu.lowering.int8_operands import is_single
 from lite_cpu.lowering.registry import register_rewritten
 from lite_cpu.lowering.requantization import fold_division, products_are_finite
-from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.shape import input_of, required_input
 from lite_cpu.lowering.weights import WeightCache
 
 __all__ = ["dequantize_weights", "rewrite_quantized"]

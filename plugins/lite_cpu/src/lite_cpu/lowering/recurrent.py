@@ -51,7 +51,7 @@ class Layer:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return dict(ops.get(self.node).attributes_of(self.node))
+        return dict(ops.attributes_of(self.node))
 
     def value(self, index: int) -> Value | None:
         return self.node.inputs[index] if index < len(self.node.inputs) else None

@@ -8,11 +8,12 @@ from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Node, Value
+from lite_core.ops import attributes_of
 from lite_cpu.kernels.reduction import REDUCTIONS, Reduction
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, plan_rows
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 
 __all__ = ["reduce_to"]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.roi_align import RoiAlign, RoiSizes, most_taps, scratch_bytes
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.indices import check_bounds
 from lite_cpu.lowering.movement import zero_like
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 
 __all__ = ["roi_align"]
 

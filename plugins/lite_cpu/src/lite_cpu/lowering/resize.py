@@ -13,13 +13,14 @@ from lite_compiler.fusion import Group
 from lite_compiler.tracing.numbers import computed, largest
 from lite_core import ops
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_core.ops.evaluate import evaluate_op
 from lite_core.ops.registry import OpDef
 from lite_cpu.chains import Chain, Operand
 from lite_cpu.kernels.interpolate import Interpolate
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.shape import input_of, required_input
 from lite_cpu.tensors import Tensor
 
 Array = np.ndarray[Any, Any]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.ir import DType
+from lite_core.ops import attributes_of
 from lite_cpu.kernels.arg import ArgExtreme
 from lite_cpu.kernels.mode import Mode
 from lite_cpu.kernels.rows import Vectors
@@ -16,7 +17,7 @@ from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.indices import check_indices
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import along_axes, plan_rows
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 from lite_cpu.tensors import Tensor
 
 

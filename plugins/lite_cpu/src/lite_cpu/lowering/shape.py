@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_compiler.views import depth_to_space_views, slice_view, space_to_depth_views, transpose_order
-from lite_core import ops
 from lite_core.errors import ExecutionError
 from lite_core.ir import Node, Value
+from lite_core.ops import attributes_of
 from lite_core.ops.evaluate import evaluate_node
 from lite_cpu.lowering.context import Lowering, channels_last_order
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.tensors import Tensor
 
 __all__ = [
-    "attributes_of",
     "input_of",
     "known_ints",
     "required_input",
     "reshaped",
 ]
-
-
-def attributes_of(node: Node) -> dict[str, Any]:
-    """Return the attributes of a node, defaults included."""
-    return dict(ops.get(node).attributes_of(node))
 
 
 def input_of(node: Node, index: int) -> Value | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from lite_compiler.fusion import Group
 from lite_compiler.tensors import memory_order
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_cpu.kernels.arg import Hardmax
 from lite_cpu.kernels.base import Kernel
 from lite_cpu.kernels.rows import RowLayout
@@ -14,7 +15,7 @@ from lite_cpu.kernels.softmax import Softmax
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
 from lite_cpu.lowering.rows import plan_rows
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 
 #: Approximate floating-point operations for each element, for profiles.
 _OPERATIONS = 20

@@ -6,6 +6,7 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node, Value
+from lite_core.ops import attributes_of
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.box_overlaps import Corners
 from lite_cpu.kernels.detections import CollectDetections, CollectSelected
@@ -14,7 +15,7 @@ from lite_cpu.kernels.ranking import COUNTER_BYTES
 from lite_cpu.kernels.suppression import Suppress, scratch_bytes_of_class
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, input_of, required_input
+from lite_cpu.lowering.shape import input_of, required_input
 from lite_cpu.tensors import Tensor
 
 __all__ = ["class_suppression", "selection"]

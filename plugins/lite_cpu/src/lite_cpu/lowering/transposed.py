@@ -18,7 +18,7 @@ import numpy as np
 from lite_compiler.fusion import Group
 from lite_core import ops
 from lite_core.ir import Node
-from lite_core.ops.spatial import WindowAttributes, split_padding
+from lite_core.ops.helpers import windows_of
 from lite_cpu.chains import Chain
 from lite_cpu.kernels.tiles import gemm_tile, pack_panels
 from lite_cpu.lowering.context import Lowering, channels_last_order
@@ -100,23 +100,9 @@ def transposed_convolution(lowering: Lowering, group: Group) -> None:
 
 def _axes_of(node: Node) -> tuple[tuple[_Axis, _Axis], int]:
     """Return the spatial dimensions of a node whose shapes are known, height first, and its number of groups."""
-    attributes = ops.get(node).attributes_of(node)
-    x, w, y = node.inputs[0], node.inputs[1], node.outputs[0]
-    assert x is not None
-    assert w is not None
-    assert y is not None
-    kernel = tuple(w.shape[2:])
-    window = WindowAttributes.read(attributes, len(kernel))
-    extra = attributes["output_padding"] or (0,) * len(kernel)
-    axes = []
-    for i, taps in enumerate(kernel):
-        begin = window.pads[i][0]
-        if attributes["output_shape"] is not None or window.auto_pad.startswith("SAME"):
-            full = (x.shape[2 + i] - 1) * window.strides[i] + (taps - 1) * window.dilations[i] + 1 + extra[i]
-            begin, _ = split_padding(full - y.shape[2 + i], attributes["auto_pad"])
-        axes.append(_Axis(taps, window.strides[i], window.dilations[i], begin))
+    axes = [_Axis(a.kernel, a.stride, a.dilation, a.begin) for a in windows_of(node)]
     down, across = axes if len(axes) == 2 else (_Axis(1, 1, 1, 0), axes[0])
-    return (down, across), attributes["group"]
+    return (down, across), ops.attributes_of(node)["group"]
 
 
 def _known_bias(lowering: Lowering, node: Node, columns: int) -> Array | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lite_core import ops
 from lite_core.ir import Node
+from lite_core.ops.spatial import WindowAttributes, split_padding
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.tensors import Tensor
 
@@ -35,30 +37,25 @@ class Window:
 
 def window_of(node: Node) -> Window:
     """Return the geometry of a Conv whose shapes are known, with automatic padding resolved."""
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     x, w, y = node.inputs[0], node.inputs[1], node.outputs[0]
     assert x is not None
     assert w is not None
     assert y is not None
     kernel = tuple(w.shape[2:])
-    strides = tuple(attributes["strides"] or (1,) * len(kernel))
-    dilations = tuple(attributes["dilations"] or (1,) * len(kernel))
-    pads = attributes["pads"] or (0,) * (2 * len(kernel))
-    auto = attributes["auto_pad"]
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
-        begin, end = [], []
-        for n, m, k, s, d in zip(x.shape[2:], y.shape[2:], kernel, strides, dilations):
-            total = max(0, (m - 1) * s + (k - 1) * d + 1 - n)
-            small = total // 2
-            begin.append(small if auto == "SAME_UPPER" else total - small)
-            end.append(total - begin[-1])
-    elif auto == "VALID":
-        begin, end = [0] * len(kernel), [0] * len(kernel)
-    else:
-        begin, end = list(pads[: len(kernel)]), list(pads[len(kernel) :])
+    window = WindowAttributes.read(attributes, len(kernel))
+    strides, dilations, pads = window.strides, window.dilations, window.pads
+    if window.auto_pad.startswith("SAME"):
+        totals = [
+            (m - 1) * s + (k - 1) * d + 1 - n
+            for n, m, k, s, d in zip(x.shape[2:], y.shape[2:], kernel, strides, dilations)
+        ]
+        pads = tuple(split_padding(total, window.auto_pad) for total in totals)
+    geometry: list[Any] = [kernel, strides, dilations, *zip(*pads)]
     if len(kernel) == 1:
-        kernel, strides, dilations, begin, end = (1, *kernel), (1, *strides), (1, *dilations), [0, *begin], [0, *end]
-    return Window(kernel, strides, dilations, tuple(begin), tuple(end), attributes["group"])
+        geometry = [(missing, *one) for missing, one in zip((1, 1, 1, 0, 0), geometry)]
+    kernel, strides, dilations, begin, end = geometry
+    return Window(kernel, strides, dilations, begin, end, attributes["group"])
 
 
 def cached_window(lowering: Lowering, node: Node) -> Window:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
+from lite_core.ops import attributes_of
 from lite_cpu.emitter import float_bits
 from lite_cpu.kernels.yolo_box import YoloBox, YoloSizes
 from lite_cpu.lowering.context import Lowering
 from lite_cpu.lowering.registry import lowers
-from lite_cpu.lowering.shape import attributes_of, required_input
+from lite_cpu.lowering.shape import required_input
 
 __all__ = ["yolo_box"]
 

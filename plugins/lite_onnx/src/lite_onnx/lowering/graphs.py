@@ -310,7 +310,8 @@ class GraphLowering:
     def _apply(self, node: SourceNode, context: Context) -> Sequence[Item | None]:
         """Adapt a node from its version, lower it, and return its outputs.
 
-        It is lowered by a registered lowering, as Lite's operator of the same name, or by ONNX's own function.
+        It is lowered by a registered lowering, as the operator of the same name and domain of Lite or a plugin, or by
+        ONNX's own function.
         """
         check_version(node)
         done: set[Adapter] = set()
@@ -333,7 +334,9 @@ class GraphLowering:
                 inputs = [*_SCALARS, *(None if v is None else v.type for v in context.values(node)[2:])]
             weight = 1 if node.op == "If" else LOOP_WEIGHT
             attributes = attributes_for(definition, node, lambda _, graph: self.body(graph, inputs, context, weight))
-            return context.add_node(node.op, context.values(node), attributes, outputs=len(node.outputs))
+            return context.add_node(
+                node.op, context.values(node), attributes, outputs=len(node.outputs), domain=node.domain
+            )
         function = schema_function(node)
         if function is not None:
             return call(function, node, node.inputs, node.name, context, self.lower_nodes)

@@ -65,4 +65,4 @@ def _is_square(scope: Scope, node: Node, of: Value) -> bool:
 def _is_over_last_axis(scope: Scope, mean: Node, source: Value) -> bool:
     axes = scope.integers(mean.inputs[1]) if len(mean.inputs) > 1 else None
     rank = source.type.rank
-    return rank is not None and axes in ((-1,), (rank - 1,)) and bool(ops.get(mean).attributes_of(mean)["keepdims"])
+    return rank is not None and axes in ((-1,), (rank - 1,)) and bool(ops.attributes_of(mean)["keepdims"])

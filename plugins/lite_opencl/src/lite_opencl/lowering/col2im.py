@@ -25,7 +25,7 @@ def _refuse(node: Node) -> str | None:
     return "it has more than two spatial dimensions" if rank is None or rank > 4 else None
 
 
-@lowers("Col2Im", refuse=_refuse, known_inputs=(1, 2))
+@lowers("Col2Im", refuse=_refuse, needs_numbers=True)
 def col2im(lowering: Lowering, group: Group) -> None:
     """Lower Col2Im: each pixel sums the blocks that contain it. A line is an image of height 1."""
     image, block = (integers(lowering, group.input(i)) for i in (1, 2))

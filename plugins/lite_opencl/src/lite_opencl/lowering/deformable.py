@@ -56,7 +56,7 @@ def _rewrite(r: Rewriter, node: Node) -> None:
     assert y is not None
     taps = tuple(w.shape[2:])
     columns = Value(f"{node.name}/columns", x.type.with_shape((x.shape[0], x.shape[1] * prod(taps), *y.shape[2:])))
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     sample = Node(
         "DeformSample", [x, offset, mask], [columns], {**node.attributes, "kernel_shape": taps},
         domain="lite_opencl", name=node.name, origin=node.origin,

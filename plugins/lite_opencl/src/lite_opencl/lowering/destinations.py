@@ -61,7 +61,7 @@ class _Reservations:
         """Return the destination of a Concat's result."""
         joined = node.outputs[0]
         assert joined is not None
-        axis = ops.get(node).attributes_of(node)["axis"] % len(joined.shape)
+        axis = ops.attributes_of(node)["axis"] % len(joined.shape)
         return self.shuffled(node, joined, axis) or self.destination_of(node, joined)
 
     def destination_of(self, node: Node, value: Value) -> Tensor:

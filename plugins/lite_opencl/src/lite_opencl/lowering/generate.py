@@ -21,8 +21,8 @@ __all__ = ["eye_like", "from_known", "one_hot", "trilu"]
 _INT64 = DType.INT64
 
 
-@lowers("ConstantOfShape", known_inputs=(0,))
-@lowers("Range", known_inputs=(0, 1, 2))
+@lowers("ConstantOfShape", needs_numbers=True)
+@lowers("Range", needs_numbers=True)
 def from_known(lowering: Lowering, group: Group) -> None:
     """Lower ConstantOfShape and Range to known elements: their inputs must be known to know their size."""
     (array,) = evaluate_known(group.head, lowering.elements)
@@ -60,7 +60,7 @@ def trilu(lowering: Lowering, group: Group) -> None:
     lowering.elementwise(chain, column, operands, lowering.target(group.output))
 
 
-@lowers("OneHot", known_inputs=(1,))
+@lowers("OneHot", needs_numbers=True)
 def one_hot(lowering: Lowering, group: Group) -> None:
     """Lower OneHot: ``on`` at the index along the new axis (from the end if negative), ``off`` elsewhere."""
     indices, shape = lowering.dense(lowering.tensor(group.input(0))), tuple(group.output.shape)

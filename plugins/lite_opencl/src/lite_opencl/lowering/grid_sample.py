@@ -30,7 +30,7 @@ _TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
 
 
 def _refuse(node: Node) -> str | None:
-    x, mode = node.inputs[0], ops.get(node).attributes_of(node)["mode"]
+    x, mode = node.inputs[0], ops.attributes_of(node)["mode"]
     if mode == "nearest" or x is None or x.dtype.is_floating:
         return None
     return f"{mode} interpolation of {x.dtype} is truncated, which needs float64; it is implemented for floating types"
@@ -61,7 +61,7 @@ def grid_sample(lowering: Lowering, group: Group) -> None:
     lowering.step(kernel, [result, x, grid, sizes, *numbers], (points, channels, images), flops=flops)
 
 
-@lowers("AffineGrid", known_inputs=(1,))
+@lowers("AffineGrid", needs_numbers=True)
 def affine_grid(lowering: Lowering, group: Group) -> None:
     """Lower AffineGrid: ``theta`` times coordinates, a sum of broadcast products, one for each column of ``theta``."""
     theta, target = lowering.tensor(group.input(0)), lowering.target(group.output)

@@ -67,7 +67,7 @@ def _emit(
     target = lowering.target(group.output)
     if not target.size:
         return
-    axes = convolution_axes(group.head, weights)
+    axes = convolution_axes(group.head)
     images, tap_offsets = window_images(lowering, _without_zero_point(lowering, group.input(0), x_zero, 0), axes)
     w, groups = group.input(weights), int(group.attributes["group"])
     outputs, channels, *kernel = w.shape

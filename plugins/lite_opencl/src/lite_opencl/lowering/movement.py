@@ -20,13 +20,13 @@ def transpose(lowering: Lowering, group: Group) -> None:
     lowering.bind(group.output, lowering.tensor(group.input(0)).permute(transpose_order(group.head)))
 
 
-@lowers("Expand", known_inputs=(1,))
+@lowers("Expand", needs_numbers=True)
 def expand(lowering: Lowering, group: Group) -> None:
     """Lower Expand to a view; repeated elements have stride 0."""
     lowering.bind(group.output, lowering.tensor(group.input(0)).expand(tuple(group.output.shape)))
 
 
-@lowers("Split", known_inputs=(1,))
+@lowers("Split", needs_numbers=True)
 def split(lowering: Lowering, group: Group) -> None:
     """Lower Split to views of the parts along an axis."""
     source, values, wanted = lowering.tensor(group.input(0)), group.head.outputs, group.optional(1)
@@ -40,7 +40,7 @@ def split(lowering: Lowering, group: Group) -> None:
         start += part
 
 
-@lowers("Slice", known_inputs=(1, 2, 3, 4))
+@lowers("Slice", needs_numbers=True)
 def slice_(lowering: Lowering, group: Group) -> None:
     """Lower Slice to a view, whose strides may be negative."""
     starts, axes, steps = (group.optional(i) for i in (1, 3, 4))
@@ -66,7 +66,7 @@ def concat(lowering: Lowering, group: Group) -> None:
             lowering.copy(source, part)
 
 
-@lowers("Tile", known_inputs=(1,))
+@lowers("Tile", needs_numbers=True)
 def tile(lowering: Lowering, group: Group) -> None:
     """Lower Tile to one copy from a view that repeats each axis by a stride of 0."""
     source = lowering.tensor(group.input(0))

@@ -21,7 +21,7 @@ __all__ = ["center_crop_pad", "pad"]
 Array = np.ndarray[Any, Any]
 
 
-@lowers("Pad", known_inputs=(1, 3))
+@lowers("Pad", needs_numbers=True)
 def pad(lowering: Lowering, group: Group) -> None:
     """Lower Pad: each element is an element of the input, or the fill value."""
     source, given, axes = lowering.tensor(group.input(0)), group.optional(2), group.optional(3)
@@ -36,7 +36,7 @@ def pad(lowering: Lowering, group: Group) -> None:
     _gather(lowering, group, source, indices, fill_value)
 
 
-@lowers("CenterCropPad", known_inputs=(1,))
+@lowers("CenterCropPad", needs_numbers=True)
 def center_crop_pad(lowering: Lowering, group: Group) -> None:
     """Lower CenterCropPad: crop to the middle of the input, or pad it with zeros on both sides."""
     source = lowering.tensor(group.input(0))

@@ -9,7 +9,8 @@ import numpy as np
 
 from lite_compiler.fusion import Group
 from lite_core.ir import DType, Node
-from lite_core.ops.spatial import WindowAttributes, WindowAxis, window_axes
+from lite_core.ops.helpers import WindowAxis, windows_of
+from lite_core.ops.spatial import WindowAttributes
 from lite_opencl.chains import Chain
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.lowering.chaining import Epilogue
@@ -45,9 +46,7 @@ def pool(lowering: Lowering, group: Group) -> None:
     """Lower MaxPool, AveragePool and LpPool to one step over all windows of all images."""
     attributes, op = group.attributes, group.head.op
     x, y = lowering.dense(lowering.tensor(group.input(0))), group.head.outputs[0]
-    kernel = attributes["kernel_shape"]
-    window = WindowAttributes.read(attributes, len(kernel))
-    axes = _volume(window_axes(window, kernel, x.shape[2:], bool(attributes["ceil_mode"])))
+    axes = _volume(windows_of(group.head))
     indices = group.head.outputs[1] if len(group.head.outputs) > 1 else None
     shape = (*x.shape[:2], *(a.count for a in axes))
     results = [lowering.allocate(shape, x.dtype) if y is None else lowering.target(group.output)]
@@ -103,7 +102,7 @@ def _volume(axes: Sequence[WindowAxis]) -> list[WindowAxis]:
 # **** MaxUnpool ****
 
 
-@lowers("MaxUnpool", refuse=refuse_pool, known_inputs=(2,))
+@lowers("MaxUnpool", refuse=refuse_pool, needs_numbers=True)
 def unpool(lowering: Lowering, group: Group) -> None:
     """Lower MaxUnpool: elements stored at indices, in three steps; see ``kernels/unpooling.cl``."""
     x, kernel = lowering.dense(lowering.tensor(group.input(0))), group.attributes["kernel_shape"]

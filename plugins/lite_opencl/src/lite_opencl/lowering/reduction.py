@@ -43,7 +43,7 @@ def refuse_reduction(node: Node) -> str | None:
     return None
 
 
-@lowers(*_REDUCTIONS, refuse=refuse_reduction, epilogue=True, known_inputs=(1,))
+@lowers(*_REDUCTIONS, refuse=refuse_reduction, epilogue=True, needs_numbers=True)
 def reduction(lowering: Lowering, group: Group) -> None:
     """Lower a reduction over some axes."""
     x, given = group.input(0), group.optional(1)

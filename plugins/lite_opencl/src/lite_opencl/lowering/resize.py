@@ -32,13 +32,13 @@ _MAX_TAPS = 16
 
 
 def _refuse(node: Node) -> str | None:
-    x, mode = node.inputs[0], ops.get(node).attributes_of(node)["mode"]
+    x, mode = node.inputs[0], ops.attributes_of(node)["mode"]
     if mode == "nearest" or x is None or x.dtype.is_floating:
         return None
     return f"{mode} interpolation of {x.dtype} is truncated, which needs float64; it is implemented for floating types"
 
 
-@lowers("Resize", refuse=_refuse, epilogue=True, known_inputs=(1, 2, 3))
+@lowers("Resize", refuse=_refuse, epilogue=True, needs_numbers=True)
 def resize(lowering: Lowering, group: Group) -> None:
     """Lower Resize to one step that gathers elements, or to passes over one or two neighbouring axes, last first."""
     resized = group.head.outputs[0]

@@ -22,7 +22,7 @@ from lite_opencl.lowering.steps import Argument
 __all__ = ["running_sum"]
 
 
-@lowers("CumSum", known_inputs=(1,))
+@lowers("CumSum", needs_numbers=True)
 def running_sum(lowering: Lowering, group: Group) -> None:
     """Lower CumSum; for the reverse order, both tensors are walked from their ends."""
     source, target = lowering.tensor(group.input(0)), lowering.target(group.output)

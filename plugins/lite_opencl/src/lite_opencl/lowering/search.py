@@ -67,7 +67,7 @@ def hardmax(lowering: Lowering, group: Group) -> None:
     unfold(lowering, y, views[0])
 
 
-@lowers("TopK", known_inputs=(1,))
+@lowers("TopK", needs_numbers=True)
 def top_k(lowering: Lowering, group: Group) -> None:
     """Lower TopK: the k most extreme elements along an axis, the most extreme first, and their indices."""
     source = lowering.dense(lowering.tensor(group.input(0)))

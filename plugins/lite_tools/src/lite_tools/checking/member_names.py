@@ -14,9 +14,10 @@ from lite_core.reports import StatesPrecision
 from lite_core.saved_kernels import SavesKernels
 from lite_core.stack import DescribesStack
 
-__all__ = ["misspelt_members"]
+__all__ = ["PARTS", "misspelt_members"]
 
-_PARTS: dict[Kind, tuple[type, ...]] = {
+#: The Protocols of each kind of object; the first has the required members.
+PARTS: dict[Kind, tuple[type, ...]] = {
     "backend": (
         contract.Backend,
         contract.DescribesTarget,
@@ -59,8 +60,8 @@ def misspelt_members(checked: object, kind: Kind) -> list[tuple[str, str]]:
     cls: type[Any] = checked if isinstance(checked, type) else type(checked)
     own = set() if cls is checked else {name for name in getattr(checked, "__dict__", ()) if not name.startswith("_")}
     present = own | {name for name in dir(cls) if not name.startswith("_")}
-    known = {name for part in _PARTS[kind] for name in members(part)}
-    lacking = [name for part in _PARTS[kind][1:] for name in members(part) if name not in present]
+    known = {name for part in PARTS[kind] for name in members(part)}
+    lacking = [name for part in PARTS[kind][1:] for name in members(part) if name not in present]
     return sorted((name, meant) for name in present - known for meant in lacking if _is_similar(name, meant))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lite_core import ops
-from lite_core.errors import GraphError, PassError
+from lite_core.errors import PassError
 from lite_core.ir import DType, Graph
 from lite_core.passes import Inspect, Pass, PassRecord, default_passes, run_passes
 from lite_tools.checking.comparison import compare_graphs
@@ -55,10 +55,7 @@ def pass_checker(*, seed: int = 0, tolerance: float = 1e-4) -> Inspect:
     """
 
     def check(name: str, before: Graph, after: Graph) -> float:
-        try:
-            ops.verify(after)
-        except GraphError as problem:
-            raise PassError(f"pass {name!r} left a graph that is not valid: {problem}") from problem
+        ops.verify_result(after, f"pass {name!r} left", PassError)
         try:
             error = compare_graphs(before, after, seed)
         except PassError as problem:

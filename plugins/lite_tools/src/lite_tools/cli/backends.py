@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from lite_core.backend import API_VERSION
-from lite_core.plugins import PluginManager, PluginRecord, available_backends, left_out_backends
+from lite_core.plugins import PluginManager, available_backends, left_out_backends
 from lite_core.schedule.probing import probe
+from lite_tools.cli.plugin_tables import print_failures
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
 from lite_tools.examining.plain_data import backend_row, device_rows, record_row
@@ -40,9 +41,7 @@ def command(verbose: bool, as_json: bool) -> None:
                 console.print(f"  {row['device']}: {key}: {value}", markup=False)
     for plugin in plugins:
         if plugin.record.failed:
-            print_failure(plugin.record, with_traceback=verbose or plugin.has_ended_a_process)
-    if failed and not verbose:
-        console.print("next: lite doctor")
+            print_failures(plugin.record, with_traceback=verbose or plugin.has_ended_a_process)
 
 
 def backend_rows(plugins: Iterable[ExaminedPlugin]) -> list[dict[str, Any]]:
@@ -53,10 +52,3 @@ def backend_rows(plugins: Iterable[ExaminedPlugin]) -> list[dict[str, Any]]:
     found = [row for plugin in plugins for row in plugin.backends]
     rows += [row for position, row in enumerate(found) if row not in found[:position]]  # rivals have equal rows
     return sorted(rows, key=lambda row: row["state"] == "left out")
-
-
-def print_failure(record: PluginRecord, *, with_traceback: bool) -> None:
-    """Print the error of a plugin that failed, and optionally its traceback or the last lines of its process."""
-    console.print(f"\nplugin {record.label} failed at {record.phase}: {record.error}", markup=False)
-    if with_traceback and record.traceback:
-        console.print(record.traceback.rstrip(), markup=False)

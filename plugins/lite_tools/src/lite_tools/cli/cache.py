@@ -28,6 +28,7 @@ from lite_tools.commands.printing import console, print_json, table
 #: The kinds of entries, which are the folders below the cache folder, and the names of their files.
 _KINDS = {
     "kernels": ("*.kernel", "*.json"),
+    "numba": ("*.numba",),
     "opencl": ("*.bin", "*.json"),
     "probing": ("*@*",),
     "tuning": ("*.json",),

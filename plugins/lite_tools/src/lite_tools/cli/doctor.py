@@ -13,7 +13,8 @@ import numpy as np
 from lite_core import __version__
 from lite_core.backend import API_VERSION
 from lite_core.plugins import PluginRecord
-from lite_tools.cli.backends import backend_rows, print_failure
+from lite_tools.cli.backends import backend_rows
+from lite_tools.cli.plugin_tables import print_failures
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
@@ -64,8 +65,7 @@ def command(as_json: bool) -> int:
     for name, lines in reports.items():
         console.print("\n".join([f"\n{name}", *(f"  {line}" for line in lines)]), markup=False)
     for plugin in failed:
-        print_failure(plugin.record, with_traceback=True)
-        console.print("next: " + "\n  or: ".join(plugin.remedies), markup=False)
+        print_failures(plugin.record, with_traceback=True)
     for record in warned:
         console.print("\n".join([f"\nplugin {record.label}", *(f"  {w}" for w in record.warnings)]), markup=False)
     if not failed and not warned:

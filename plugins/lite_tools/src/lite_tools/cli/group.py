@@ -16,6 +16,9 @@ from lite_tools.commands.errors import UnavailableError
 
 __all__ = ["commands_of_plugins", "lite", "owner_of"]
 
+#: Commands of older versions, and what to type instead.
+_REPLACED = {"new-backend": ("new-plugin", "kernel-backend", "NAME")}
+
 
 class _Commands(click.Group):
     """The commands of plugins. Commands of lite-tools load no other plugin: `lite doctor` works if others crash."""
@@ -30,6 +33,9 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
+        if name in _REPLACED:
+            own = click.Context(_own_commands()[_REPLACED[name][0]], ctx, _REPLACED[name][0])
+            raise click.UsageError(f"`lite {name}` is now `lite {' '.join(_REPLACED[name])}`", own)
         if name not in _own_commands() and name not in commands_of_plugins():
             if name in _refused:
                 raise UnavailableError(f"the command {name!r} cannot be run: {_refused[name]}", "lite doctor")

@@ -54,7 +54,7 @@ def _partition_report(compiled: CompiledPartition) -> dict[str, Any]:
     use = compiled.executable.memory_use() if isinstance(compiled.executable, ReportsMemoryUse) else None
     return {
         "name": compiled.part.name,
-        "backend": compiled.label,
+        "backend": compiled.candidate.device.label,
         "nodes": len(graph.nodes),
         "arena": None if use is None else _arena_report(use.arena_bytes, use.intervals),
         "scratch": compiled.executable.scratch_bytes if use is None else use.scratch_bytes,

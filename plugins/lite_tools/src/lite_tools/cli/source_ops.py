@@ -19,6 +19,9 @@ from lite_tools.commands.printing import console, print_json, table
 __all__ = ["ListsOperators", "SourceOperator", "WithFormats", "print_table"]
 
 
+_HAS_OPTIONS = "lite_tools.cli.source_ops.has_options"
+
+
 class SourceOperator(Protocol):
     """An operator of a model format.
 
@@ -63,11 +66,20 @@ class ListsOperators(Protocol):
 
 
 class WithFormats(click.Command):
-    """A command with a flag for each installed format that lists its operators, such as ``--paddle``."""
+    """A command with a flag for each installed format that lists its operators, such as ``--paddle``.
+
+    Plugins are imported only if the arguments have an option: without one, the command works if a plugin crashes.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        ctx.meta[_HAS_OPTIONS] = any(argument.startswith("-") and argument != "--json" for argument in args)
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the options of the command, and the flags."""
-        return [*super().get_params(ctx), *(_flag(format_) for format_ in formats())]
+        known = formats() if ctx.meta.get(_HAS_OPTIONS, True) else []
+        return [*super().get_params(ctx), *(_flag(format_) for format_ in known)]
 
 
 def formats() -> list[ListsOperators]:

@@ -232,7 +232,7 @@ def convert(
         settings.progress("measuring the accuracy of stored weights")
         accuracy = compare_outputs(original, graph, [sample.inputs for sample in samples])
     metadata = {} if layers is None else {"quantization": summary(layers.report)}
-    checks = _write(path, graph, prepared, pieces, coverages, samples if verify else [], metadata, settings)
+    checks = _write(path, graph, prepared, pieces, coverages, samples if verify else [], metadata, settings, changed_by)
     file = ModelFile.open(path)
     return ConversionReport(
         model=original.name,
@@ -431,6 +431,7 @@ def _write(
     samples: Sequence[Sample],
     metadata: Mapping[str, str],
     settings: _Settings,
+    passes: Sequence[str],
 ) -> list[Check]:
     """Write the file under a temporary name, verify it with the samples, and rename it."""
     settings.progress("writing the file")
@@ -453,7 +454,7 @@ def _write(
             raise ConversionError(f"model {graph.name!r}: its file is not written", [str(error)]) from error
         checks = _verify(ModelFile.open(temporary), coverages, samples, settings) if samples else []
         if not settings.force:
-            raise_disagreement(graph.name, checks)
+            raise_disagreement(graph.name, checks, passes)
         try:
             os.replace(temporary, path)
         except OSError as error:

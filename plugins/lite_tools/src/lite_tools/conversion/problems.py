@@ -52,8 +52,13 @@ def raise_problems(model: str, missing: Sequence[str], others: Sequence[str]) ->
         raise BackendUnavailableError("\n".join([subject, *(f"  {problem}" for problem in missing)]))
 
 
-def raise_disagreement(model: str, checks: Sequence[Check]) -> None:
+def raise_disagreement(model: str, checks: Sequence[Check], passes: Sequence[str]) -> None:
     """Raise an error if the results of a new file differ from those of the model.
+
+    Args:
+        model: the model's name.
+        checks: the comparisons.
+        passes: the passes that changed the graph; those of plugins are named with their packages.
 
     Raises:
         ConversionError: a check does not agree.
@@ -62,4 +67,8 @@ def raise_disagreement(model: str, checks: Sequence[Check]) -> None:
     if wrong:
         subject = f"model {model!r}: the results of the converted model differ, and it was not written"
         remedy = "force=True (--force) writes it anyway; limit= (--limit) sets a wider limit"
+        of_plugins = [name for name in passes if name.endswith(")")]
+        if of_plugins and not checks[0].agrees and checks[0].target == "references":
+            changed = f"the graph was changed by passes of plugins: {', '.join(of_plugins)}"
+            wrong.append(f"{changed}; `lite bisect MODEL --by pass` finds the one that is wrong")
         raise ConversionError(f"{subject}; {remedy}:", wrong)

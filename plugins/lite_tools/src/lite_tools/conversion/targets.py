@@ -206,7 +206,7 @@ def _present_targets(backends: dict[str, Backend], plugins: dict[str, str]) -> l
 def _target(backend: Backend, plugin: str, *, automatic: bool = False) -> Target:
     found = probe(backend, plugin, automatic=automatic)
     if not isinstance(found, Unavailable):
-        return Target(backend.name, plugin, Candidate(backend, found[0]))
+        return Target(backend.name, plugin, Candidate(backend, found[0], source=plugin))
     absent = f"{found.reason}. {found.remedy}" if found.remedy else found.reason
     if not isinstance(backend, DescribesTarget):
         return Target(backend.name, plugin, None, absent)
@@ -216,7 +216,7 @@ def _target(backend: Backend, plugin: str, *, automatic: bool = False) -> Target
         return Target(backend.name, plugin, None, f"{absent}; its target() failed with {fault_text(error)}")
     if not isinstance(device, Device):
         return Target(backend.name, plugin, None, f"{absent}; its target() returned {device!r}, which is not a Device")
-    return Target(backend.name, plugin, Candidate(backend, device), absent)
+    return Target(backend.name, plugin, Candidate(backend, device, source=plugin), absent)
 
 
 def _missing(name: str, installed: Sequence[str], plugins: PluginManager) -> str:

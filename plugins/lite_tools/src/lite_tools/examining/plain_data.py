@@ -9,8 +9,14 @@ from lite_core.backend import Device, Unavailable
 from lite_core.ir import DType
 from lite_core.ops import OpDef
 from lite_core.plugins import PluginRecord
+from lite_core.plugins.record import PluginFailure
+from lite_tools.examining.remedies import remedies_of
 
-__all__ = ["backend_row", "device_rows", "operator_row", "record_of_row", "record_row"]
+__all__ = ["backend_row", "device_rows", "operator_row", "record_of_row", "record_row", "traceback_of"]
+
+
+#: Phases whose failures leave a plugin without hooks.
+_BEFORE_READY = ("version", "import", "register")
 
 
 def record_row(record: PluginRecord) -> dict[str, Any]:
@@ -22,15 +28,24 @@ def record_row(record: PluginRecord) -> dict[str, Any]:
         "module": record.module,
         "phase": record.phase,
         "error": record.error,
-        "traceback": record.traceback,
+        "traceback": traceback_of(record),
+        "failures": [{**failure._asdict(), "remedies": remedies_of(record, failure)} for failure in record.failures],
         "provides": record.provides,
         "warnings": list(record.warnings),
     }
 
 
+def traceback_of(record: PluginRecord) -> str:
+    """Return the tracebacks of all failures of a plugin that were exceptions."""
+    return "\n".join(failure.traceback for failure in record.failures if failure.traceback)
+
+
 def record_of_row(row: dict[str, Any]) -> PluginRecord:
     """Convert plain data back to a plugin's record."""
-    return PluginRecord(**row)
+    failures = [PluginFailure(*(failure[name] for name in PluginFailure._fields)) for failure in row["failures"]]
+    state = "discovered" if failures and failures[0].phase in _BEFORE_READY else "ready"
+    fields = {name: row[name] for name in ("name", "distribution", "version", "module", "provides", "warnings")}
+    return PluginRecord(**fields, state=state, failures=failures)
 
 
 def backend_row(name: str, state: str, why: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from lite_core.errors import LiteError
 from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.plugins.claims import refused_claims
+from lite_core.plugins.record import PluginFailure
 from lite_tools import plugin as plugin_of_tools
 from lite_tools.examining.plain_data import backend_row, record_of_row
 from lite_tools.examining.process import Course, Key, key_of, run
@@ -28,13 +29,15 @@ class ExaminedPlugin:
     """Everything that is known about a plugin after it was examined.
 
     Attributes:
-        record: the record of the plugin. If it has ended its process, ``error`` says how and at which step, and
-            ``traceback`` has the last lines that the process has written, and the native libraries that it has loaded.
+        record: the record of the plugin. If it has ended its process, its last failure says how and at which step, and
+            has as traceback the last lines that the process has written, and the native libraries that it has loaded.
         backends: a row for each device of its backends, or for each backend without a device.
         reports: the reports of its backends, by their names.
         operators: its operators as plain data.
         commands: short descriptions of its commands, by their names.
-        remedies: commands that may help if it has failed, the best first.
+        facts: what it is made of and how long it takes to load, see :func:`lite_tools.examining.program.examine`; empty
+            if it has ended its process.
+        validation: findings of the hook ``validate``; empty without it.
         has_ended_a_process: True if the process that examined it crashed, exited, or did not answer in time.
     """
 
@@ -43,41 +46,43 @@ class ExaminedPlugin:
     reports: dict[str, list[str]] = field(default_factory=dict)
     operators: list[dict[str, Any]] = field(default_factory=list)
     commands: dict[str, str] = field(default_factory=dict)
-    remedies: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    validation: dict[str, Any] = field(default_factory=dict)
     has_ended_a_process: bool = False
 
-    def __post_init__(self) -> None:
-        package = self.record.distribution
-        self.remedies = self.remedies or [f"pip install --upgrade {package} lite-core", f"pip uninstall {package}"]
 
-
-def examine_plugins(*hooks: str, plugins: PluginManager | None = None) -> list[ExaminedPlugin]:
+def examine_plugins(
+    *hooks: str, plugins: PluginManager | None = None, first: str = "", site: str = ""
+) -> list[ExaminedPlugin]:
     """Examine installed plugins in a separate process.
 
     Args:
         hooks: the hooks whose items are tried; ``report`` stands for the reports of backends.
         plugins: finds the plugins, which are not imported here; by default all that are installed.
+        first: the distribution whose plugins are imported first, so that they are not faster because of others.
+        site: a folder with further packages, which come before installed ones.
 
     Raises:
         InputError: LITE_PROBE_TIMEOUT is not a number of seconds.
         LiteError: no process can be started that imports Lite.
     """
     found: dict[Key, ExaminedPlugin] = {}
-    records = {key_of(record): record for record in (plugins or default_plugins()).discover()}
+    discovered = sorted((plugins or default_plugins()).discover(), key=lambda record: record.distribution != first)
+    records = {key_of(record): record for record in discovered}
     while waiting := [key for key in records if key not in found]:
         fatal = [key for key in found if found[key].has_ended_a_process]
-        course = run(waiting, hooks, fatal)
+        course = run(waiting, hooks, fatal, site)
         found.update({key: _examined(data) for key, data in course.found.items()})
         if course.has_ended_well:
             elsewhere = "it is installed in the working folder only, from which the examining process imports nothing"
             lost = [key for key in waiting if key not in found]
-            found |= {key: ExaminedPlugin(replace(records[key], phase="import", error=elsewhere)) for key in lost}
+            found |= {key: ExaminedPlugin(_failed(records[key], PluginFailure("import", elsewhere))) for key in lost}
             break
         key = course.plugin
         if key is None or key not in records:
             raise LiteError(f"the process that examines plugins could not begin: {course.end}\n{course.output}")
         others = [records[other].label for other in course.found]
-        alone = run([key], hooks, fatal) if others and not course.has_hung else course
+        alone = run([key], hooks, fatal, site) if others and not course.has_hung else course
         if alone.has_ended_well:
             found[key] = _examined(alone.found[key])
             found[key].record.warnings.append(
@@ -103,8 +108,13 @@ def _verdict(record: PluginRecord, course: Course) -> ExaminedPlugin:
         details += [f"  {library}" for library in course.libraries]
     state = "no answer" if course.has_hung else "died"
     rows = [backend_row(course.backend, state, error)] if course.backend else []
-    failed = replace(record, phase=course.phase, error=error, traceback="\n".join(details).strip())
+    failed = _failed(record, PluginFailure(course.phase, error, "\n".join(details).strip()))
     return ExaminedPlugin(failed, rows, has_ended_a_process=True)
+
+
+def _failed(record: PluginRecord, failure: PluginFailure) -> PluginRecord:
+    """Return a copy of a discovered plugin's record with a failure."""
+    return replace(record, failures=[failure], provides={}, warnings=[])
 
 
 def _settle_names(examined: Sequence[ExaminedPlugin]) -> None:
@@ -114,18 +124,17 @@ def _settle_names(examined: Sequence[ExaminedPlugin]) -> None:
         if plugin.record.module != plugin_of_tools.__name__:
             for name in plugin.commands.keys() & own:
                 del plugin.commands[name]
-                _fail(plugin, "lite_commands", f"the command name {name!r} is taken by lite-tools")
+                taken = f"the command name {name!r} is taken by lite-tools"
+                plugin.record.fail(PluginFailure("lite_commands", taken))
     for hook, kind in _NAMED.items():
         claims = [(plugin, name) for plugin in examined for name in _names(plugin, hook)]
         refused = refused_claims([(plugin.record, name) for plugin, name in claims])
         for position, (reason, is_fault) in refused.items():
             plugin, name = claims[position]
             _leave_out(plugin, hook, name, reason)
-            text, package = f"{kind} {name!r}: {reason}", plugin.record.distribution
-            if is_fault and not plugin.record.failed:
-                plugin.remedies = [f"LITE_PLUGINS={name}={package}", f"pip uninstall {package}"]
+            text = f"{kind} {name!r}: {reason}"
             if is_fault:
-                _fail(plugin, hook, text)
+                plugin.record.fail(PluginFailure(hook, text))
             elif text not in plugin.record.warnings:
                 plugin.record.warnings.append(text)
 
@@ -144,12 +153,6 @@ def _leave_out(plugin: ExaminedPlugin, hook: str, name: str, reason: str) -> Non
         plugin.operators = [row for row in plugin.operators if qualified_name(row) != name]
     if hook == "lite_commands":
         del plugin.commands[name]
-
-
-def _fail(plugin: ExaminedPlugin, phase: str, error: str) -> None:
-    record = plugin.record
-    if error not in record.error:
-        record.phase, record.error = phase, f"{record.error}; {error}" if record.failed else error
 
 
 def qualified_name(operator: dict[str, Any]) -> str:

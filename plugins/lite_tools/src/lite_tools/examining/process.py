@@ -99,13 +99,14 @@ def key_of(record: PluginRecord) -> Key:
     return record.distribution, record.name, record.module
 
 
-def run(plugins: Sequence[Key], hooks: Sequence[str], fatal: Sequence[Key]) -> Course:
+def run(plugins: Sequence[Key], hooks: Sequence[str], fatal: Sequence[Key], site: str = "") -> Course:
     """Examine plugins in a new process, until it ends or does not answer in time.
 
     Args:
         plugins: the plugins to examine, in this order.
         hooks: the hooks whose items are tried; ``report`` stands for the reports of backends.
         fatal: plugins that must not be imported, even if another one uses them.
+        site: a folder with packages that come before all others.
 
     Raises:
         InputError: LITE_PROBE_TIMEOUT is not a number of seconds.
@@ -115,7 +116,8 @@ def run(plugins: Sequence[Key], hooks: Sequence[str], fatal: Sequence[Key]) -> C
     with tempfile.TemporaryDirectory(prefix="lite-", ignore_cleanup_errors=True) as folder:
         with open(Path(folder, "output"), "w+", encoding="utf-8", errors="replace") as output:
             request = {"plugins": plugins, "hooks": hooks, "timeout": timeout, "fatal": fatal}
-            process = _start(request, Path(folder, "libraries"), output)
+            path = [*filter(None, [site]), *module_path()]
+            process = _start(request, path, Path(folder, "libraries"), output)
             try:
                 _follow(process, course, timeout)
             finally:
@@ -129,7 +131,7 @@ def run(plugins: Sequence[Key], hooks: Sequence[str], fatal: Sequence[Key]) -> C
     return course
 
 
-def _start(request: dict[str, Any], log: Path, output: IO[str]) -> subprocess.Popen[bytes]:
+def _start(request: dict[str, Any], path: Sequence[str], log: Path, output: IO[str]) -> subprocess.Popen[bytes]:
     if not sys.executable or getattr(sys, "frozen", False):
         raise LiteError("plugins are examined in a separate process, and there is no Python interpreter to run in it")
     environment = dict(os.environ)
@@ -137,7 +139,7 @@ def _start(request: dict[str, Any], log: Path, output: IO[str]) -> subprocess.Po
         # The system's loader lists the libraries that it loads: a driver that crashes is one of the last.
         environment |= {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(log)}
     flags = [f for f, is_set in (("-I", sys.flags.isolated), ("-E", sys.flags.ignore_environment)) if is_set]
-    program = [_PROGRAM.format(separator=os.pathsep), os.pathsep.join(module_path()), json.dumps(request)]
+    program = [_PROGRAM.format(separator=os.pathsep), os.pathsep.join(path), json.dumps(request)]
     shows_log = any(os.environ.get(name) for name in ("LITE_LOG", "GLOG_v", "LITE_TRACE_PLUGINS"))
     return subprocess.Popen(
         [sys.executable, *flags, "-X", "faulthandler", "-c", *program],

@@ -15,8 +15,9 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,27 +116,104 @@ def examine(entry: EntryPoint, hooks: Sequence[str], announce: Announce) -> dict
 
     Args:
         entry: the plugin's entry point.
-        hooks: the hooks to examine; ``report`` stands for the reports of backends, and the names of their members.
+        hooks: the hooks to examine; ``report`` stands for the reports of backends, and the names of their members,
+            ``validate`` for what `lite plugins validate` looks at besides.
         announce: called before each step, with its short name, a description, and the name of the backend concerned.
 
     Returns:
-        Plain data: the plugin's record, the rows of its backends, the reports of backends by name, the operators, and
-        the names and short descriptions of the commands.
+        Plain data: the plugin's record, the rows of its backends, the reports of backends by name, the operators, the
+        names and short descriptions of the commands, and ``facts``: the ``api_version`` that it states, the ``hooks``
+        that it implements, and ``seconds`` by step: ``import``, and each hook. With ``validate``, ``validation``: the
+        ``effects`` of loading it, and the problems of its ``hooks`` and ``objects``.
     """
-    plugins = PluginManager(lambda: [entry])
-    found: dict[str, Any] = {"backends": [], "reports": {}, "operators": [], "commands": {}}
+    watch = _watch if "validate" in hooks else _without_watching
+    effects: list[Any] = []
+    timed = _Timed(entry)
+    plugins = PluginManager(lambda: [timed])
+    found: dict[str, Any] = {"backends": [], "reports": {}, "operators": [], "commands": {}, "facts": timed.facts}
+    if "validate" in hooks:
+        found["validation"] = {"effects": effects, "hooks": [], "objects": []}
     (record,) = plugins.discover()
     announce("import", "it was imported")
-    plugins.records()
+    with watch("import", effects):
+        plugins.records()
     for hook, try_items in _HOOKS.items():
         if hook in hooks:
             announce(hook, f"it was asked for {hook}")
-            plugins.ask(hook)
+            start = time.perf_counter()
+            with watch(hook, effects):
+                plugins.ask(hook)
+            if hook in timed.facts["hooks"]:
+                timed.facts["seconds"][hook] = time.perf_counter() - start
+            if "validate" in hooks:
+                announce("validate", f"what {hook} returns was inspected")
+                found["validation"]["objects"] += _object_problems(plugins, hook)
             try:
                 try_items(plugins, record, found, announce, hooks)
             except BaseException as error:
-                plugins.reject(record, hook, fault_text(error))
+                plugins.reject(record, hook, fault_text(error), cause=error)
+    if "validate" in hooks and timed.plugin is not None:
+        found["validation"]["hooks"] += _hook_problems(timed.plugin)
     return {"record": record_row(record), **found}
+
+
+@contextmanager
+def _without_watching(step: str, effects: list[Any]) -> Iterator[None]:
+    yield
+
+
+def _watch(step: str, effects: list[Any]) -> AbstractContextManager[None]:
+    from lite_tools.examining.watching import watched
+
+    return watched(step, effects)
+
+
+def _object_problems(plugins: PluginManager, hook: str) -> list[tuple[str, str, str]]:
+    from lite_tools.examining.inspection import object_problems
+
+    return object_problems(plugins, hook)
+
+
+def _hook_problems(plugin: object) -> list[tuple[str, str, str]]:
+    from lite_tools.examining.inspection import hook_problems
+
+    return hook_problems(plugin)
+
+
+class _Timed:
+    """An entry point whose import is timed, and whose plugin is described."""
+
+    def __init__(self, entry: EntryPoint) -> None:
+        self.name, self.value, self.dist = entry.name, entry.value, entry.dist
+        self._entry = entry
+        self.plugin: Any = None
+        self.facts: dict[str, Any] = {"api_version": None, "hooks": [], "seconds": {}}
+
+    def load(self) -> Any:
+        start = time.perf_counter()
+        try:
+            self.plugin = plugin = self._entry.load()
+        finally:
+            self.facts["seconds"]["import"] = time.perf_counter() - start
+        with suppress(Exception):  # of a plugin whose attributes raise
+            self.facts["hooks"] = [hook for hook in _HOOKS if hasattr(getattr(plugin, hook, None), "lite_impl")]
+            self.facts["api_version"] = getattr(plugin, "LITE_API_VERSION", None)
+        return plugin
+
+
+class _Probed:
+    """A backend that keeps the exception that its ``probe`` raised."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.name, self._backend = backend.name, backend
+        self.error: BaseException | None = None
+
+    def probe(self) -> Any:
+        try:
+            return self._backend.probe()
+        except BaseException as error:
+            self.error = error
+            raise
 
 
 def _try_backends(
@@ -157,20 +235,22 @@ def _try_backend(
     plugins: PluginManager, record: PluginRecord, found: dict[str, Any], backend: Backend, announce: Announce
 ) -> None:
     announce("probe", f"its backend {backend.name!r} was asked for devices", backend.name)
-    devices = probe(backend, f"{record.distribution} {record.version}")
+    probed: Any = _Probed(backend)
+    devices = probe(probed, f"{record.distribution} {record.version}")
     found["backends"] += device_rows(backend.name, devices)
     if isinstance(devices, Faulty):
-        plugins.reject(record, "probe", f"backend {backend.name!r}: {devices.reason}")
+        plugins.reject(record, "probe", f"backend {backend.name!r}: {devices.reason}", cause=probed.error)
     if isinstance(devices, Unavailable):
         return
     announce("supports", f"its backend {backend.name!r} was asked if it supports a node", backend.name)
+    who, cause = f"backend {backend.name!r}: its supports()", None
     try:
         answer: object = backend.supports(_small_graph().nodes[0], devices[0])
         fault = "" if isinstance(answer, (Yes, No)) else f"answered {answer!r}, expected Yes() or No(reason)"
     except BaseException as error:
-        fault = f"failed with {fault_text(error)}"
+        fault, cause = f"failed with {fault_text(error)}", error
     if fault:
-        plugins.reject(record, "supports", f"backend {backend.name!r}: its supports() {fault}")
+        plugins.reject(record, "supports", f"{who} {fault}", cause=cause)
 
 
 def _misspelt_members(backend: Backend) -> list[str]:
@@ -225,7 +305,8 @@ def _try_commands(plugins: PluginManager, record: PluginRecord, found: dict[str,
             found["commands"][str(command.name)] = command.get_short_help_str(100)
             list(command.params)
         except BaseException as error:
-            plugins.reject(record, "lite_commands", f"command {command.name!r}: {fault_text(error)}", command)
+            problem = f"command {command.name!r}: {fault_text(error)}"
+            plugins.reject(record, "lite_commands", problem, command, error)
 
 
 _HOOKS: dict[str, Callable[..., None]] = {

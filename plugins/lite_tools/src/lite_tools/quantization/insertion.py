@@ -100,7 +100,7 @@ def _can_move(graph: Graph, node: Node) -> bool:
     """Return True if a node can do the same with uint8 numbers."""
     if node.domain or node.op not in _MOVING or len([v for v in node.outputs if v is not None]) != 1:
         return False
-    if node.op == "MaxPool" and ops.get(node).attributes_of(node)["ceil_mode"]:
+    if node.op == "MaxPool" and ops.attributes_of(node)["ceil_mode"]:
         return False  # a window may have no elements, whose maximum is the smallest number of the type
     return all(value not in graph.constants and value.dtype is DType.FLOAT32 for value in _moved_inputs(node))
 

@@ -83,7 +83,7 @@ def _refusal(graph: Graph, node: Node) -> str:
         return "its weights are a vector"
     if not np.isfinite(array).all():
         return "some of its weights are not finite"
-    attributes = ops.get(node).attributes_of(node)
+    attributes = ops.attributes_of(node)
     if node.op == "Gemm" and (attributes["alpha"] != 1 or attributes["beta"] != 1 or attributes["transA"]):
         return "its alpha, beta or transA is not the default"
     return ""
@@ -94,7 +94,7 @@ def channel_axis(node: Node, rank: int) -> int:
     if node.op == "Conv":
         return 0
     if node.op == "Gemm":
-        return 0 if ops.get(node).attributes_of(node)["transB"] else 1
+        return 0 if ops.attributes_of(node)["transB"] else 1
     return rank - 1
 
 

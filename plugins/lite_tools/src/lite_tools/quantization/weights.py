@@ -181,14 +181,14 @@ def _channel_axis(use: _Use, rank: int) -> int | None:
     if axis_of is None:
         return None
     # A vector has no channels: as the right operand of a product it belongs to one output.
-    return -1 if rank < 2 else axis_of(ops.get(use.node).attributes_of(use.node), rank)
+    return -1 if rank < 2 else axis_of(ops.attributes_of(use.node), rank)
 
 
 def _depth_axis(use: _Use, rank: int) -> int | None:
     """Return the axis of a right operand that the product sums over; None for other weights."""
     if rank != 2 or use.input_index != 1 or use.node.qualified_op not in ("Gemm", "MatMul"):
         return None
-    return 1 if use.node.op == "Gemm" and ops.get(use.node).attributes_of(use.node)["transB"] else 0
+    return 1 if use.node.op == "Gemm" and ops.attributes_of(use.node)["transB"] else 0
 
 
 def _store(scheme: str, array: Array, users: list[_Use], block: int) -> Stored | Unsuitable:
@@ -236,7 +236,7 @@ class _Editor:
         (node, index), *others = users
         if others or index or node.qualified_op != "Gather" or node not in self.graph.nodes or len(value.shape) < 2:
             return None
-        return None if ops.get(node).attributes_of(node)["axis"] % len(value.shape) else node
+        return None if ops.attributes_of(node)["axis"] % len(value.shape) else node
 
     def _widen(
         self,

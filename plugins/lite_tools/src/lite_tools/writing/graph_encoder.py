@@ -12,6 +12,7 @@ from lite_core.container.graph_decoder import MOST_NESTING
 from lite_core.container.records import PackedConstant
 from lite_core.errors import GraphError
 from lite_core.ir import Attribute, DType, Graph, Node, TensorType, Value
+from lite_core.ops.missing import packages
 from lite_tools.writing.record_encoder import encode_type
 
 __all__ = ["GraphEncoder"]
@@ -46,6 +47,8 @@ class GraphEncoder:
             "packed": [[self._array(constant.array), *constant.layout] for constant in packed],
             "graph": encoded,
         }
+        if named := packages({node.domain for scope in graph.walk() for node in scope.nodes}):
+            self.document["packages"] = {domain: [*package] for domain, package in named.items()}
 
     def _graph(self, graph: Graph, nesting: int) -> Any:
         if not nesting:

@@ -1,0 +1,1 @@
+"""Submission bundles: a zip file with the reports by which a backend conforms to profiles, and its verification."""

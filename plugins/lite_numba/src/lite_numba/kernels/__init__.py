@@ -1,0 +1,1 @@
+"""The kernels of the backend ``numba``, one module per family of operators."""

@@ -1,0 +1,1 @@
+"""The Granite chip for Lite."""

@@ -25,7 +25,7 @@ __all__ = ["FILES", "Block", "PageRunner", "blocks", "commands", "matches", "rep
 FILES = ("python", "toml", "sh")
 #: First line of a block: the path of its file, and optionally the function, class or TOML key that it replaces.
 _TARGET = re.compile(r"# (?P<path>\S+?)(?:, replaces `(?P<name>[\w-]+)`)?")
-_PROGRAMS = {"lite": "lite_core", "lite-conformance": "lite_conformance", "pytest": "pytest"}
+_PROGRAMS = {"lite": "lite_core", "lite-conformance": "lite_conformance", "pytest": "pytest", "mypy": "mypy"}
 _INSTALL = "pip install --quiet -e "
 _UNINSTALL = "pip uninstall --quiet --yes "
 #: Variables of the caller that change what commands print.

@@ -10,8 +10,11 @@ import pytest
 
 from lite_conformance import Status, check_backend
 from lite_conformance.cases.probe import require_well_spelt
+from lite_conformance.drive.saved_state import Saved, restore_or_stale
+from lite_conformance.drive.subject import Subject
 from lite_conformance.judge.outcome import Failure
-from lite_core.backend import Device
+from lite_core.backend import Device, RestoresState
+from lite_core.builder import GraphBuilder
 from lite_core.builtin import HostBackend
 from lite_core.errors import InputError
 from lite_core.plugins import available_backends, default_plugins
@@ -47,6 +50,16 @@ class OneSlip:
     def restor(self) -> None: ...
 
 
+class SlipBesideItsProtocol(RestoresState):
+    """The Protocol has a body for restore(), which returns None."""
+
+    def restor(self) -> None: ...
+
+
+class WithoutMember(RestoresState):
+    """A class that only names the Protocol."""
+
+
 class TwoSlips:
     note = ("a line for profiles",)
 
@@ -57,6 +70,12 @@ class TwoSlips:
     ("thing", "kind", "names"),
     [
         (OneSlip(), "backend", ["'restor'", "restore()"]),
+        (
+            SlipBesideItsProtocol(),
+            "backend",
+            ["restore() is the Protocol's own: your class does not define it (restor?)"],
+        ),
+        (WithoutMember(), "backend", ["restore() is the Protocol's own: your class does not define it; define it"]),
         (TwoSlips(), "executable", ["'note'", "notes", "'run_profile'", "run_profiled()"]),
     ],
 )
@@ -68,3 +87,13 @@ def test_reason_has_the_misspelt_and_the_intended_name(thing: object, kind: Any,
 def test_installed_backends_have_no_misspelt_members() -> None:
     for backend in available_backends(default_plugins()).values():
         require_well_spelt(backend, "backend", backend.name)
+
+
+def test_restore_must_answer_with_an_executable_or_stale() -> None:
+    class RestoresNone(WithOptions, RestoresState):
+        """A backend whose restore() is the body of the Protocol."""
+
+    subject = Subject(RestoresNone(), RestoresNone().probe()[0])
+    saved = Saved(subject, GraphBuilder("empty").build(), [], None)
+    with pytest.raises(Failure, match=re.escape("restore() returned None, expected an Executable or Stale(reason)")):
+        restore_or_stale(saved)

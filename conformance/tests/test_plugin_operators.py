@@ -50,6 +50,7 @@ def list_of_sizes(inference: Any) -> list[Any]:
         (lambda x: x[:1], {}, "returned float32[1, 3], but its inference promises float32[2, 3]"),
         (lambda x: x + next(calls), {}, "another output 0 again"),
         (lambda x: x * 1.5, {"signature": "X: T -> Y: int32"}, "returned float32 for an output of int32"),
+        (lambda x: x.astype(np.int64), {}, "the reference returned int64 for an output of float32"),
         (
             lambda x: (x,),
             {"signature": "X: T -> Y: T, Z: T", "infer": lambda i: [i.shape(0)] * 2},

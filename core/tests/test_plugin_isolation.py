@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_memory import Memory
 
 from lite_core import ops
+from lite_core.backend import Buffer, Stale
 from lite_core.builder import GraphBuilder
 from lite_core.errors import ExecutionError, GraphError, InputError, ModelFormatError, PluginError
 from lite_core.formats import read_model
@@ -20,7 +22,7 @@ from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_core.kernel_backend import KernelBackend
 from lite_core.passes import PassResult
 from lite_core.plugins import PluginManager, available_backends, hookimpl
-from lite_core.schedule import placement
+from lite_core.schedule import compatibility_of, placement, select_devices
 from lite_core.session import load
 
 
@@ -106,10 +108,28 @@ def test_broken_plugin_does_not_affect_others(loader: Any, phase: str) -> None:
     assert record.phase == phase
 
 
+@pytest.mark.parametrize(
+    ("hook", "result", "message"),
+    [
+        ("lite_formats", None, "lite_formats returned None, not a list; return [] for none"),
+        ("lite_ops", "HardSquash", "lite_ops returned the text 'HardSquash', expected a list of OpDef"),
+        (
+            "lite_format",
+            [],
+            "lite_format is marked with @hookimpl, but Lite has no such hook; did you mean lite_formats?",
+        ),
+    ],
+)
+def test_mistake_in_a_hook_is_named_once(hook: str, result: Any, message: str) -> None:
+    plugins = plugins_of(a=lambda: plugin(**{hook: lambda: result}), b=good)
+    plugins.ask(hook if hook != "lite_format" else "lite_formats")
+    assert [failure.error for failure in plugins.records()[0].failures] == [message]
+
+
 def test_strict_mode_keeps_the_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITE_STRICT_PLUGINS", "1")
     plugins = plugins_of(a=raises(ImportError("broken")), b=good)
-    with pytest.raises(PluginError, match="broken"):
+    with pytest.raises(PluginError, match="at import: ImportError: broken"):
         available_backends(plugins)
     assert "good" in available_backends(plugins)
 
@@ -409,6 +429,7 @@ def test_operator_with_a_broken_inference_affects_only_its_models(infer: Any) ->
     ("reference", "message"),
     [
         (fail, "failed with KeyError"),
+        (leave, "failed with SystemExit: 3"),
         (lambda x: True, "returned bool, expected an array of float32"),
         (lambda x: None, "returned NoneType"),
         (lambda x: np.zeros((3, 3), np.float32), r"returned float32\[3, 3\], but its inference promises"),
@@ -432,7 +453,7 @@ def test_operator_with_a_broken_reference_is_named_with_its_package(reference: A
         session.run(x=[1])
 
 
-@pytest.mark.parametrize("infer", [lambda inference: [], lambda inference: [("a",)]])
+@pytest.mark.parametrize("infer", [lambda inference: [], lambda inference: [("a",)], lambda inference: "float32[1]"])
 def test_inference_that_returns_no_types_is_not_blamed_on_a_pass(infer: Any) -> None:
     name = f"Untyped{id(infer)}"
     x, y = (Value(v, TensorType(DType.FLOAT32, (1,))) for v in "xy")
@@ -451,6 +472,28 @@ class Faulty(KernelBackend):
         super().__init__("faulty")
         self.kernel("Neg")(np.negative)
         self.__dict__.update(members)
+
+
+class FaultyMemory(Memory):
+    """A memory whose members are replaced by faulty ones."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__("device")
+        self.__dict__.update(members)
+
+
+class Negation:
+    """An executable, with members added or replaced."""
+
+    scratch_bytes = 0
+
+    def run(self, inputs: list[Buffer], outputs: list[Buffer], scratch: Buffer | None) -> None:
+        data = inputs[0].data
+        outputs[0].store(-(data if isinstance(data, np.ndarray) else data.content))
+
+
+def resize(inputs: list[Buffer], outputs: list[Buffer], scratch: Buffer | None) -> None:
+    outputs[0].allocate((7,))
 
 
 def faulty(**members: Any) -> PluginManager:
@@ -475,11 +518,77 @@ def test_backend_whose_supports_fails_is_warned_of_once_with_its_package(
         ({"compile": fail}, r"failed to compile .*KeyError"),
         ({"compile": lambda part, device, options: None}, "NoneType .*lacks scratch_bytes, run"),
         ({"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=fail)}, "partition .*failed with KeyError"),
+        ({"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=leave)}, "partition .*failed with SystemExit: 3"),
+        (
+            {"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=resize)},
+            r"gave float32\[7\] for output 'y', expected",
+        ),
+        ({"memory": lambda device: Memory("host")}, "the memory space 'host' is Lite's"),
+        (
+            {"compile": lambda *a: Negation(), "memory": lambda device: FaultyMemory(upload=leave)},
+            "copying 'x' from host to .* with SystemExit: 3",
+        ),
+        (
+            {"compile": lambda *a: Negation(), "memory": lambda device: FaultyMemory(upload=fail)},
+            "copying 'x' from host to .* memory failed with KeyError",
+        ),
+        ({"compile": lambda *a: Negation(), "memory": lambda device: FaultyMemory(allocate=leave)}, "SystemExit: 3"),
+        (
+            {"compile": lambda *a: Negation(), "memory": lambda device: FaultyMemory(download=leave)},
+            "copying 'y' from .* to host .* with SystemExit: 3",
+        ),
+        (
+            {
+                "compile": lambda *a: Negation(),
+                "memory": lambda device: FaultyMemory(download=lambda data: np.zeros(3, np.float32)),
+            },
+            r"its memory gave float32\[3\] for output 'y', expected float32\[1\]",
+        ),
+        (
+            {
+                "compile": lambda *a: Negation(),
+                "memory": lambda device: FaultyMemory(download=lambda data: data.content.astype(np.int32)),
+            },
+            r"its memory gave int32\[1\] for output 'y', expected float32\[1\]",
+        ),
     ],
 )
 def test_error_of_a_backend_names_its_package(members: dict[str, Any], message: str) -> None:
     with pytest.raises(ExecutionError, match=rf"backend 'faulty' \(lite-a 1\.0\).*{message}"):
         load(identity(), backend="faulty", plugins=faulty(**members)).run(x=[1])
+
+
+def test_reports_that_fail_do_not_fail_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    class Talkative(Negation):
+        @property
+        def notes(self) -> list[str]:
+            raise KeyError("oops")
+
+        computes = notes
+
+    session = load(identity(), backend="faulty", plugins=faulty(compile=lambda *a: Talkative()))
+    assert session.run({"x": np.ones(1, np.float32)}, profile=True)["y"].tolist() == [-1]
+    assert session.computes == ()
+    assert "backend 'faulty' (lite-a 1.0)" in caplog.text
+    assert "has no notes: that failed with KeyError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("compatibility", "fault"), [(fail, "failed with KeyError"), (leave, "SystemExit"), (lambda *a: 7, "returned int")]
+)
+def test_compatibility_that_fails_makes_saved_state_stale(compatibility: Any, fault: str) -> None:
+    plugins = faulty(compatibility=compatibility)
+    candidate = select_devices("faulty", plugins).candidates[0]
+    answer = compatibility_of(candidate, load(identity(), plugins=plugins).planner.options)
+    assert isinstance(answer, Stale)
+    assert answer.reason.startswith("compatibility() of lite-a 1.0 ")
+    assert fault in answer.reason
+
+
+def test_host_that_is_listed_runs_what_another_device_fails_to_compile() -> None:
+    session = load(identity(), backend=["faulty", "host"], plugins=faulty(compile=leave))
+    assert session.run(x=[1])["y"].tolist() == [-1]
+    assert "failed to compile" in session.notes[0]
 
 
 def test_error_about_options_names_the_package() -> None:

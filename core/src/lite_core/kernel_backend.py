@@ -191,7 +191,7 @@ class _KernelExecutable(Observable):
         for step in self._steps:
             try:
                 run_step(step, arrays)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 function = step.kernel.function
                 failed = "" if isinstance(error, LiteError) else f" failed with {type(error).__name__}"
                 kernel = f"kernel {function.__module__}.{function.__name__}{failed}"

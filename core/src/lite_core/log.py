@@ -19,8 +19,7 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 
 def _level() -> int | None:
-    named = os.environ.get("LITE_LOG", "").lower()
-    if named:
+    if named := os.environ.get("LITE_LOG", "").lower():
         return _LEVELS.get(named, logging.DEBUG)
     verbosity = os.environ.get("GLOG_v", "")
     if verbosity.isdigit():

@@ -102,8 +102,7 @@ def cache_limit() -> float:
 
     The setting, in MiB, is ``LITE_CACHE_LIMIT``, else ``cache_limit_mib`` of the configuration.
     """
-    setting = os.environ.get("LITE_CACHE_LIMIT")
-    if setting:
+    if setting := os.environ.get("LITE_CACHE_LIMIT"):
         return 2**20 * _limit_in_mib("LITE_CACHE_LIMIT", setting)
     configured = configuration().get("cache_limit_mib", _DEFAULT_LIMIT_MIB)
     return 2**20 * _limit_in_mib("cache_limit_mib in the configuration", str(configured))

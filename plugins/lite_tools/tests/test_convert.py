@@ -17,7 +17,11 @@ from lite_core.builder import GraphBuilder
 from lite_core.container import ModelFile
 from lite_core.errors import BackendUnavailableError, ConversionError, InputError
 from lite_core.ir import Graph, Node
+from lite_core.kernel_backend import KernelBackend
+from lite_core.ops import define
+from lite_core.ops.dtypes import FLOATS
 from lite_core.ops.evaluate import evaluate_graph
+from lite_core.ops.inference import same_as_first
 from lite_core.passes import PassResult
 from lite_core.plugins import hookimpl, plugins_with
 from lite_core.processors import useful_threads
@@ -492,6 +496,39 @@ def test_pass_of_a_plugin_that_changes_the_results_is_named_with_its_package(out
     plugins.register(module, "doubling", "lite-doubling")
     with pytest.raises(ConversionError, match=r"passes of plugins: doubles \(lite-doubling\).*lite bisect"):
         convert(b.build(), output, "toy", plugins=plugins)
+
+
+class Inserts:
+    """A pass that replaces an operator of ONNX by one of its package."""
+
+    name = "inserts"
+
+    def __call__(self, graph: Graph) -> PassResult:
+        nodes = [node for node in graph.nodes if node.op == "Relu"]
+        for node in nodes:
+            node.op, node.domain = "Rectify", "converting.test"
+        return PassResult(graph, bool(nodes))
+
+
+def test_passes_of_plugins_that_insert_what_a_target_refuses_are_left_out(output: Path) -> None:
+    b = GraphBuilder("relu")
+    b.output(b.add("Relu", [b.input("x", "float32", [2])]), "y")
+    rectify = define(
+        lambda x: np.maximum(x, 0), "Rectify", "X: T -> Y: T", types={"T": FLOATS}, infer=same_as_first,
+        domain="converting.test",
+    )  # fmt: skip
+    backend = KernelBackend("toy")
+    backend.kernel("Relu")(lambda x: np.maximum(x, 0))
+    plugins, module = plugins_with(backend), ModuleType("inserting")
+    module.__dict__.update(
+        LITE_API_VERSION=1, lite_ops=hookimpl(lambda: [rectify]), lite_passes=hookimpl(lambda: [Inserts()])
+    )
+    plugins.register(module, "inserting", "lite-inserting")
+    report = convert(b.build(), output, "toy", plugins=plugins)
+    (note,) = [note for note in report.notes if "left out" in note]
+    assert "inserts (lite-inserting)" in note
+    assert "converting.test.Rectify, which toy refuses" in note
+    assert [node.op for node in ModelFile.open(output).graph().nodes] == ["Relu"]
 
 
 def test_wider_limit_and_no_verification(output: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lite_core import KernelBackend
+from lite_core.backend import ProvidesMemory, RestoresState
 from lite_core.builtin import HostBackend, NullBackend
 from lite_core.memory import HostMemory
 from lite_core.plugins.contracts import Kind
-from lite_tools.checking import misspelt_members
+from lite_tools.checking import misspelt_members, undefined_members
 
 
 def with_members(*names: str, base: type = object) -> object:
@@ -41,6 +42,18 @@ def test_a_misspelt_optional_member_is_found(kind: Kind, found: str, meant: str)
 def test_unrelated_members_are_allowed(name: str) -> None:
     kinds: tuple[Kind, ...] = ("backend", "executable", "memory")
     assert all(misspelt_members(with_members(name), kind) == [] for kind in kinds)
+
+
+def test_the_body_of_a_protocol_counts_as_lacking() -> None:
+    class Slip(RestoresState, ProvidesMemory):
+        def restor(self) -> None: ...
+
+        def memory(self, device: object) -> HostMemory:  # type: ignore[override]
+            return HostMemory()
+
+    for checked in (Slip, Slip()):
+        assert misspelt_members(checked, "backend") == [("restor", "restore")]
+        assert undefined_members(checked, "backend") == ["restore"]
 
 
 def test_the_built_in_backends_have_no_misspelt_members() -> None:

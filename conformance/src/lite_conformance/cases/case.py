@@ -109,6 +109,7 @@ class Case:
         op: the operator under test, with its domain.
         dtype: the element type under test.
         timeout_factor: multiple of the usual time limit that the case may take.
+        always: True if every selection has the case, whatever its level, operator and element type.
         examples: yields what the case compares, for those who run it elsewhere; None if it is not data, as the cases of
             the contract, and those whose data another case has.
     """
@@ -120,6 +121,7 @@ class Case:
     op: str = ""
     dtype: str = ""
     timeout_factor: int = 1
+    always: bool = False
     examples: Callable[[Settings], Iterator[Example]] | None = None
 
     def precision(self, settings: Settings) -> Precision:

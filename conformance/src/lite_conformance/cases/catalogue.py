@@ -30,7 +30,7 @@ def possible_cases(
     """Yield the cases of some levels in the parts of the suite that patterns can match.
 
     Cases that match no pattern, but are in such a part, are yielded as well. If the settings name a package, its cases
-    are the whole suite.
+    are the whole suite. A case that is always selected is yielded for any levels.
 
     Args:
         settings: settings of the run.
@@ -41,7 +41,7 @@ def possible_cases(
     if settings.plugin:
         from lite_conformance.cases.plugins.package import cases_of_package
 
-        yield from (case for case in cases_of_package(settings.plugin) if case.level in levels)
+        yield from (case for case in cases_of_package(settings.plugin) if case.always or case.level in levels)
         return
 
     def is_wanted_op(op: str) -> bool:

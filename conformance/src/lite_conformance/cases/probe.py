@@ -14,7 +14,7 @@ from lite_core.ir import DType, Node, TensorType, Value
 from lite_core.plugins import PluginRecord
 from lite_core.plugins.contracts import Kind
 from lite_core.stack import DescribesStack
-from lite_tools.checking import misspelt_members
+from lite_tools.checking import misspelt_members, undefined_members
 
 __all__ = ["cases", "require_well_spelt"]
 
@@ -61,8 +61,15 @@ def _member_names(context: Context) -> Outcome:
 
 
 def require_well_spelt(thing: object, kind: Kind, what: str) -> None:
-    """Raise a Failure if a member looks like a misspelt optional member of the contract."""
+    """Raise a Failure if a member looks like a misspelt optional member of the contract, or is that of a Protocol."""
     found = misspelt_members(thing, kind)
+    for member in undefined_members(thing, kind):
+        meant = ", ".join(name for name, intended in found if intended == member)
+        asked = f" ({meant}?)" if meant else ""
+        raise Failure(
+            f"{what}: {member}() is the Protocol's own: your class does not define it{asked}; "
+            "define it, or take the Protocol out of the bases"
+        )
     if found:
         pairs = ", and ".join(
             f"{name!r}, which looks like a misspelt {meant}{'()' if callable(getattr(thing, name, None)) else ''}"

@@ -13,6 +13,7 @@ from lite_conformance.drive.watched import LentBytes
 from lite_conformance.judge.outcome import Failure, Refused
 from lite_core.backend import ListsConstantsRead, Options, Partition, RestoresState, SavesState, Stale
 from lite_core.ir import Graph, SavedWeights
+from lite_core.plugins.contracts import missing_members
 
 __all__ = ["Pieces", "Saved", "lend_pieces", "restore", "restore_or_stale", "save", "stored"]
 
@@ -120,6 +121,9 @@ def restore_or_stale(saved: Saved, options: Options | None = None) -> Compiled |
         if not answer.reason:
             raise Failure("restore() answered Stale without a reason")
         return answer
+    if missing_members(answer, "executable"):
+        found = "None" if answer is None else f"an object of type {type(answer).__name__}"
+        raise Failure(f"restore() returned {found}, expected an Executable or Stale(reason)")
     return Compiled(saved.subject, graph, answer)
 
 

@@ -77,7 +77,16 @@ class Failure(Exception):
 
 
 class Refused(Exception):
-    """The backend answered No; the message is its reason."""
+    """The backend answered No; the message is its reason.
+
+    Args:
+        reason: one sentence, which reports count: the same one for all cases with this reason.
+        details: further lines for the report, about this case.
+    """
+
+    def __init__(self, reason: str, details: str = "") -> None:
+        super().__init__(reason)
+        self.details = details
 
 
 class PackageCasesError(Exception):

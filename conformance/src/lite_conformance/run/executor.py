@@ -47,7 +47,7 @@ def fill_record(
     try:
         outcome = run()
     except Refused as refused:
-        record.status, record.reason = Status.UNSUPPORTED, str(refused)
+        record.status, record.reason, record.details = Status.UNSUPPORTED, str(refused), refused.details
     except Skipped as skipped:
         record.status, record.reason = Status.SKIPPED, str(skipped)
     except BackendUnavailableError as error:

@@ -26,6 +26,8 @@ _HINTS = 5
 class Selection:
     """A choice of cases: those that every given field allows. Patterns have the wildcards ``*`` and ``?``.
 
+    A case that is always selected, see :class:`Case`, is left out only by ``exclude``.
+
     Attributes:
         levels: the levels.
         cases: patterns of names; empty for every name.
@@ -61,7 +63,9 @@ class Selection:
         levels = ALL_LEVELS if patterns or self.exclude else self.levels
         ops = [_plain_op(op) for op in self.ops]
         possible = list(possible_cases(settings, levels, patterns or ["*"], ops or ["*"]))
-        for pattern in self.cases:
+        always = [c for c in possible if c.always and not any(matches(pattern, c.name) for pattern in self.exclude)]
+        # If the cases of a package cannot be used, a pattern may have the name of one of them.
+        for pattern in () if always else self.cases:
             self._require_match(pattern, possible)
         named = [c for c in possible if _any(self.cases, c.name)]
         for pattern, op in zip(self.ops, ops):
@@ -73,11 +77,12 @@ class Selection:
                 raise InputError(
                     f"exclude: no selected case is called {pattern!r}; `lite-conformance --list` shows all"
                 )
-        chosen = [c for c in named if c.level in self.levels and self._allows(c, ops)]
-        if not chosen:
+        chosen = [c for c in named if not c.always and c.level in self.levels and self._allows(c, ops)]
+        if not chosen and not always:
             raise InputError(f"no case matches all of: {self._text()}; `lite-conformance --list` shows what there is")
         if self.sample:
             chosen = sample(chosen, self.sample, settings.seed)
+        chosen = always + chosen
         return chosen if self.shard[1] == 1 else _share(chosen, *self.shard)
 
     def describe(self) -> dict[str, Any]:

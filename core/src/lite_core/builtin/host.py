@@ -42,9 +42,8 @@ class HostBackend(MeasuresSpeed):
         return _measured(device)
 
     def supports(self, node: Node, device: Device) -> Yes | No:
-        if ops.find(node.op, node.domain) is None:
-            return No(str(ops.why_missing(node.op, node.domain)))
-        return Yes()
+        is_known = ops.find(node.op, node.domain) is not None
+        return Yes() if is_known else No(str(ops.why_missing(node.op, node.domain)))
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
         return _HostExecutable(part)

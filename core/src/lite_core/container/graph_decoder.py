@@ -115,8 +115,7 @@ class GraphDecoder:
         first = self._count
         graph = self._graph(data, nesting)
         for number in range(first, self._count):  # its values are not visible outside
-            value = self._values.pop(number, None)
-            if value is not None:
+            if (value := self._values.pop(number, None)) is not None:
                 self._names.discard(value.name)
         return graph
 

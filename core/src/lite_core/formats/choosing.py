@@ -61,7 +61,8 @@ class FoundModel(NamedTuple):
         try:
             return self._read(options)
         except ModelFormatError as error:
-            error.args = (f"{error} (read as {self.reader.name!r} by plugin {self.record.label})",)
+            named = f" (read as {self.reader.name!r} by plugin {self.record.label})"
+            error.args = (f"{error}{named * (self.record.label not in str(error))}",)
             for other in self.others:
                 logger.warning("%s; the reader %r recognises it, too", error, other.reader.name)
                 with suppress(LiteError):

@@ -57,8 +57,7 @@ def release_pages(array: Array) -> None:
 
     Arrays that are not mapped read-only stay as they are.
     """
-    mapping = _file_of(array)
-    if mapping is not None:
+    if (mapping := _file_of(array)) is not None:
         mapping.madvise(mmap.MADV_DONTNEED)
 
 

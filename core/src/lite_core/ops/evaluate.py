@@ -103,7 +103,7 @@ def evaluate_node(
     except LiteError as error:
         kind = next((k for k in (GraphError, RunTimeoutError) if isinstance(error, k)), ExecutionError)
         raise kind(f"{node.describe()}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         who = f"the reference in {package_of(node.domain)}"
         raise ExecutionError(f"{node.describe()}: {who} failed with {type(error).__name__}: {error}") from error
 

@@ -281,7 +281,11 @@ class OpDef:
         """
         bound = self._bound_types(inference.types)
         try:
-            found = [self._output_type(i, inferred, bound) for i, inferred in enumerate(self.infer(inference))]
+            results: object = self.infer(inference)
+            if not isinstance(results, Iterable) or isinstance(results, (str, bytes, Mapping)):
+                wanted = "a list of 1 shape" if len(self.outputs) == 1 else f"a list of {len(self.outputs)} shapes"
+                raise TypeError(f"it returned {results!r:.80}, expected {wanted}")
+            found = [self._output_type(i, inferred, bound) for i, inferred in enumerate(results)]
             if self.domain not in ("", "lite"):
                 self._check_inferred(found, inference.n_outputs)
             return found
@@ -361,14 +365,17 @@ def define(
         numbers: names of the inputs whose elements decide the output's shape (the shape of Reshape) or which elements
             are computed together (the axis of CumSum). A backend that compiles for fixed shapes must know them:
             :mod:`lite_core.ops.helpers`.
+
+    Raises:
+        ValueError: the signature is malformed.
     """
-    left, _, right = signature.partition("->")
+    inputs, outputs = _parse_signature(signature)
     keywords = inspect.signature(reference).parameters
     return OpDef(
         name,
         domain,
-        _parse_parameters(left),
-        _parse_parameters(right),
+        inputs,
+        outputs,
         {k: tuple(v) for k, v in (types or {}).items()},
         {k: _attribute_spec(v) for k, v in (attributes or {}).items()},
         reference,
@@ -389,12 +396,24 @@ def op(name: str, signature: str, **details: Any) -> Callable[[Callable[..., Any
     return declare
 
 
-def _parse_parameters(text: str) -> tuple[Parameter, ...]:
+def _parse_signature(signature: str) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
+    left, _, right = signature.partition("->")
+    inputs, outputs = _parse_parameters(left, signature), _parse_parameters(right, signature)
+    if not outputs:
+        raise ValueError(f"signature {signature!r} has no output; write -> NAME: TYPE at its end")
+    return inputs, outputs
+
+
+def _parse_parameters(text: str, signature: str) -> tuple[Parameter, ...]:
     parameters = []
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, _, type_ = (t.strip() for t in part.partition(":"))
         bare = type_.rstrip("?*")
         mark = type_[len(bare) :]
+        if not bare:
+            raise ValueError(f"signature {signature!r}: {name!r} has no type; write NAME: TYPE")
+        if not (name.isidentifier() and bare.isidentifier() and mark in ("", "?", "*", "**")):
+            raise ValueError(f"signature {signature!r}: {part!r} is no name and type; write NAME: TYPE")
         parameters.append(Parameter(name, bare, mark == "?", mark in ("*", "**"), mark == "**"))
     return tuple(parameters)
 

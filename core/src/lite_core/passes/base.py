@@ -98,6 +98,7 @@ def run_passes(
         for pass_ in passes:
             before = graph.copy() if inspect else graph
             nodes, start = len(graph.nodes), time.perf_counter()
+            logger.debug("round %d: running %s", number, pass_.name)  # the last line if the pass never returns
             result = apply(pass_, graph)
             seconds = time.perf_counter() - start
             graph = result.graph

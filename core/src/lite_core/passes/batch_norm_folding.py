@@ -121,8 +121,7 @@ def _fold(scope: Scope, node: Node, data: Value) -> bool:
     if affine is None or weights is None:
         return False
     attributes = ops.attributes_of(producer)
-    found = _by_channel(producer, weights, attributes)
-    if found is None:
+    if (found := _by_channel(producer, weights, attributes)) is None:
         return False
     view, shape = found
     channels = prod(shape)

@@ -64,8 +64,7 @@ def inline_decided_branches(graph: Graph) -> Graph | None:
 
 def _inline(scope: Scope, node: Node, condition: Array | None) -> bool:
     """Replace an If by its selected branch; return False if the condition is unknown."""
-    taken = decided_branch(node, condition)
-    if taken is None:
+    if (taken := decided_branch(node, condition)) is None:
         return False
     scope.graph.constants.update(taken.constants)
     identities = [

@@ -52,8 +52,7 @@ def _merge(
             constants = {key: list(entries) for key, entries in seen_constants.items()}
             # The sub-graph may use the nodes before its node, which are those seen so far.
             changed |= _merge(subgraph, scope, dict(seen_nodes), constants)
-        key = _node_key(node)
-        if key is None:
+        if (key := _node_key(node)) is None:
             continue
         first = seen_nodes.setdefault(key, node)
         if first is not node:

@@ -55,8 +55,7 @@ class ConstantFolding(ScopePass):
 
     def rewrite(self, scope: Scope) -> None:
         for node in scope.nodes():
-            arrays = self._fold(scope, node)
-            if arrays is not None:
+            if (arrays := self._fold(scope, node)) is not None:
                 scope.make_constant(node, arrays)
 
     def _fold(self, scope: Scope, node: Node) -> list[Array] | None:

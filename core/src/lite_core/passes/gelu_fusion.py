@@ -42,6 +42,5 @@ def _fuse(scope: Scope, node: Node, wanted: Polynomial, attributes: dict[str, At
     def accepts(inner: Polynomial, result: Polynomial, dtype: DType) -> bool:
         return is_close(inner, wanted, dtype) and is_close(result, _RESULT, dtype)
 
-    match = match_polynomial(scope, (node,), node.inputs[0], accepts)
-    if match is not None:
+    if (match := match_polynomial(scope, (node,), node.inputs[0], accepts)) is not None:
         scope.substitute(match.nodes, "Gelu", [match.source], attributes)

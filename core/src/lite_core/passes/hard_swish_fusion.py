@@ -41,8 +41,7 @@ class HardSwishFusion(ScopePass):
 
     def rewrite(self, scope: Scope) -> None:
         for node in scope.nodes():
-            clamp = _clamp(scope, node)
-            if clamp is not None:
+            if (clamp := _clamp(scope, node)) is not None:
                 _fuse(scope, clamp)
 
 
@@ -70,8 +69,7 @@ def _fuse(scope: Scope, clamp: _Clamp) -> None:
         linear = all(c == 0 for key, c in inner.items() if sum(key) > 1) and inner.get((1, 0), 0.0) != 0
         return linear and is_close(result, {(0, 1): factor}, dtype) and between_0_and_1(factor, dtype)
 
-    match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_swish)
-    if match is not None:
+    if (match := match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_swish)) is not None:
         scope.substitute(match.nodes, "HardSwish", [match.source])
     elif clamp.nodes[-1].op != "HardSigmoid":
         match = match_polynomial(scope, clamp.nodes, clamp.argument, is_hard_sigmoid, farthest=True)

@@ -36,8 +36,7 @@ class IdentityElimination(ScopePass):
 
     def rewrite(self, scope: Scope) -> None:
         for node in scope.nodes():
-            source = passed_through(scope, node)
-            if source is not None:
+            if (source := passed_through(scope, node)) is not None:
                 scope.bypass(node, source)
 
 

@@ -41,10 +41,8 @@ class LayerNormFusion(ScopePass):
 
     def rewrite(self, scope: Scope) -> None:
         for node in scope.nodes():
-            if node.qualified_op in ("Div", "Mul"):
-                found = _normalization(scope, node)
-                if found is not None:
-                    _fuse(scope, found)
+            if node.qualified_op in ("Div", "Mul") and (found := _normalization(scope, node)) is not None:
+                _fuse(scope, found)
 
 
 def _normalization(scope: Scope, last: Node) -> _Normalization | None:

@@ -49,8 +49,7 @@ class _Reader:
             return None
         if value in self.atoms:
             return {self.atoms[value]: 1.0}
-        number = self.scope.scalar(value)
-        if number is not None:
+        if (number := self.scope.scalar(value)) is not None:
             return {(0, 0): number}
         node = self.scope.producer(value, *_ARITHMETIC)
         if node is None:
@@ -149,8 +148,7 @@ def match_polynomial(
         return None
     candidates = list(_source_candidates(scope, argument))
     for source in reversed(candidates) if farthest else candidates:
-        found = _follow(scope, atom_nodes, atom, source, argument, accepts)
-        if found is not None:
+        if (found := _follow(scope, atom_nodes, atom, source, argument, accepts)) is not None:
             return found
     return None
 

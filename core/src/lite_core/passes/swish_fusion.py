@@ -33,8 +33,7 @@ def _fuse(scope: Scope, node: Node) -> None:
         only_beta = beta != 0 and all(c == 0 for key, c in inner.items() if key != (1, 0))
         return only_beta and is_close(result, {(1, 1): 1.0}, dtype)
 
-    match = match_polynomial(scope, (node,), node.inputs[0], accepts)
-    if match is not None:
+    if (match := match_polynomial(scope, (node,), node.inputs[0], accepts)) is not None:
         beta = match.argument[1, 0]
         attributes = {} if beta == 1 else {"beta": beta}
         scope.substitute(match.nodes, "Swish", [match.source], attributes, domain="lite")

@@ -67,12 +67,10 @@ def _shorten_reshapes(scope: Scope, node: Node) -> None:
     if (returns or _inverse_axes(scope, inner, node)) and scope.bypass(node, source):
         return
     if node.op == "Reshape":
-        target = _retargeted(scope, node, source.type, middle.type)
-        if target is not None:
+        if (target := _retargeted(scope, node, source.type, middle.type)) is not None:
             scope.substitute([node], "Reshape", [source, target], node.attributes)
         return
-    vector = reshape_target(None, output.type.shape)
-    if vector is not None:
+    if (vector := reshape_target(None, output.type.shape)) is not None:
         target = scope.new_constant(f"{output.name}.shape", np.array(vector, dtype=np.int64))
         scope.substitute([node], "Reshape", [source, target])
 

@@ -27,11 +27,8 @@ def installed_backends(plugins: PluginManager | None = None) -> dict[str, Backen
 
     A backend with the name of a built-in one is recorded as a failure and omitted.
     """
-    plugins = plugins or default_plugins()
-    backends: dict[str, Backend] = {builtin.name: builtin for builtin in (HostBackend(), NullBackend())}
-    for _, backend in plugins.ask("lite_backends"):
-        backends[backend.name] = backend
-    return backends
+    provided = [backend for _, backend in (plugins or default_plugins()).ask("lite_backends")]
+    return {backend.name: backend for backend in (HostBackend(), NullBackend(), *provided)}
 
 
 def backend_sources(plugins: PluginManager | None = None) -> dict[str, str]:

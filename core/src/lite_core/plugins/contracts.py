@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from typing import Any, Literal
 
 from lite_core import backend as contract
 from lite_core.ops import OpDef
 
-__all__ = ["Kind", "fault_text", "item_problem", "members", "missing_members"]
+__all__ = ["Kind", "checked_items", "fault_text", "item_problem", "members", "missing_members"]
 
 Kind = Literal["backend", "executable", "memory"]
 
@@ -28,14 +29,26 @@ def fault_text(error: BaseException) -> str:
     """Return the type and message of an exception of a plugin. Raises a KeyboardInterrupt again: it is no fault."""
     if isinstance(error, KeyboardInterrupt):
         raise error
+    if unknown := re.match(r"unknown hook '(\w+)' in plugin", str(error)):  # pluggy's text
+        import difflib  # not at the top: needed only for this message
+
+        (meant,) = difflib.get_close_matches(unknown[1], ["lite_backends", *_REQUIRED_OF_HOOKS], 1, 0)
+        return f"{unknown[1]} is marked with @hookimpl, but Lite has no such hook; did you mean {meant}?"
     return f"{type(error).__name__}: {error}"
+
+
+def checked_items(hook: str, result: Any) -> list[tuple[Any, str]]:
+    """Return the items that a hook returned, each with the reason why it cannot be used; empty if it can."""
+    if result is None or isinstance(result, str):
+        text = f"the text {result!r}, expected a list" + " of OpDef" * (hook == "lite_ops")
+        return [(result, f"{hook} returned {text if result is not None else 'None, not a list; return [] for none'}")]
+    return [(item, item_problem(hook, item)) for item in result]
 
 
 def item_problem(hook: str, item: Any) -> str:
     """Return the reason why an item of a hook cannot be used; empty if it can."""
     required = members(_NEEDED["backend"]) if hook == "lite_backends" else _REQUIRED_OF_HOOKS[hook]
-    missing = [name for name in required if not hasattr(item, name)]
-    if missing:
+    if missing := [name for name in required if not hasattr(item, name)]:
         return f"{item!r} lacks {', '.join(missing)}"
     if not isinstance(item.name, str):
         return f"the name of {item!r} is not a string"

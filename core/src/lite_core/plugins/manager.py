@@ -16,7 +16,7 @@ from lite_core import ops
 from lite_core.errors import PluginError
 from lite_core.forking import new_lock, undivided
 from lite_core.plugins.claims import refused_claims
-from lite_core.plugins.contracts import fault_text, item_problem
+from lite_core.plugins.contracts import checked_items, fault_text
 from lite_core.plugins.hooks import ENTRY_POINT_GROUP, HookSpecs
 from lite_core.plugins.installed import EntryPoint, installed_entry_points
 from lite_core.plugins.record import PluginFailure, PluginRecord, record_of
@@ -48,9 +48,7 @@ class PluginManager:
         self._lock = new_lock()
         self._records: list[PluginRecord] | None = None
         self._pending: list[tuple[PluginRecord, EntryPoint]] = []
-        self._manager = pluggy.PluginManager("lite")
-        self._manager.add_hookspecs(HookSpecs)
-        self._loaded: list[tuple[PluginRecord, object]] = []
+        self._loaded: list[tuple[PluginRecord, Any]] = []
         self._answers: dict[str, list[tuple[PluginRecord, Any]]] = {}
         self._loading = False
         #: By hook, the names that no plugin provides because several packages claim them, with the reason.
@@ -84,7 +82,7 @@ class PluginManager:
         with undivided(), self._lock:
             if hook not in self._answers:
                 self._load()
-                answers = [(r, item) for r, plugin in self._loaded for item in self._ask_one(hook, r, plugin)]
+                answers = [(r, item) for r, hooks in self._loaded for item in self._ask_one(hook, r, hooks)]
                 if self._loading:
                     return answers  # called by a plugin during loading: the result is incomplete and not cached
                 self._answers[hook] = self._without_refused(hook, answers) if hook in _EXCLUSIVE else answers
@@ -184,31 +182,26 @@ class PluginManager:
         if not self._fits(record, lambda: api_problem(getattr(plugin, "LITE_API_VERSION", None))):
             return
         with self._isolated(record, "register"):
-            try:
-                self._manager.register(plugin, name=f"{record.distribution}:{record.name}")
-                self._manager.check_pending()
-            except BaseException:
-                if self._manager.is_registered(plugin):
-                    self._manager.unregister(plugin)
-                raise
+            manager = pluggy.PluginManager("lite")  # for each plugin one: a faulty plugin does not remain in it
+            manager.add_hookspecs(HookSpecs)
+            manager.register(plugin)
+            manager.check_pending()
             record.state = "ready"
-            self._loaded.append((record, plugin))
+            self._loaded.append((record, manager.hook))
 
-    def _ask_one(self, hook: str, record: PluginRecord, plugin: object) -> list[Any]:
-        others = [p for _, p in self._loaded if p is not plugin]
+    def _ask_one(self, hook: str, record: PluginRecord, hooks: Any) -> list[Any]:
         accepted: list[Any] = []
-        caller = self._manager.subset_hook_caller(hook, remove_plugins=others)
-        if not caller.get_hookimpls():
+        implementations = getattr(hooks, hook).get_hookimpls()
+        if not implementations:
             return accepted
         logger.debug("plugin %s: asked for %s", record.label, hook)
         start = perf_counter()
         with self._isolated(record, hook):
-            for result in caller():
-                for item in result:
-                    if problem := item_problem(hook, item):
-                        self._fail(record, hook, problem)
-                    else:
-                        accepted.append(item)
+            # Called without pluggy, which drops a result None: the author has forgotten the ``return``.
+            checked = checked_items(hook, implementations[0].function())
+            accepted += [item for item, problem in checked if not problem]
+            for problem in [problem for _, problem in checked if problem]:
+                self._fail(record, hook, problem)
         if accepted:
             record.provides[hook] = [item.name for item in accepted]
         given = ", ".join(record.provides.get(hook, ())) or "nothing"
@@ -218,11 +211,11 @@ class PluginManager:
     def _fail(self, record: PluginRecord, phase: str, error: str, cause: BaseException | None = None) -> None:
         trace = cause and "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
         is_new = record.fail(PluginFailure(phase, error, trace or ""))
-        message = f"plugin {record.label} failed at {phase}, its contribution there is ignored: {error}"
+        what = f"plugin {record.label} failed at {phase}"
         if os.environ.get("LITE_STRICT_PLUGINS") == "1":
-            raise _StrictError(message) from cause
+            raise _StrictError(f"{what}: {error}") from cause
         if is_new:
-            logger.warning("%s (`lite plugins` shows what to do)", message)
+            logger.warning("%s, its contribution there is ignored: %s (`lite plugins` shows what to do)", what, error)
 
 
 def _elapsed(start: float) -> str:

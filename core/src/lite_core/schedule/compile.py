@@ -65,8 +65,6 @@ def compile_partition(
     try:
         executable = candidate.backend.compile(part, candidate.device, candidate.options(options))
         return _checked_result(placed, executable, memory_of(candidate))
-    except CompileError:
-        raise
     except BaseException as error:
         raise CompileError(placed, fault_text(error)) from error
 
@@ -81,21 +79,31 @@ def restore_partition(
         return Stale(f"the backend {backend.name!r} that is installed here restores nothing")
     try:
         here = compatibility_of(candidate, options)
+        if isinstance(here, Stale):
+            return here
         if compatibility != here:
             return Stale(f"it was prepared for {compatibility or 'anything'}; this machine has {here or 'anything'}")
         found = backend.restore(pieces, part, candidate.device, candidate.options(options))
         return found if isinstance(found, Stale) else _checked_result(placed, found, memory_of(candidate))
     except BaseException as error:
-        logger.warning("%s failed to restore %s", candidate, part.name, exc_info=True)
+        logger.debug("%s failed to restore %s", candidate, part.name, exc_info=True)
         return Stale(f"restoring it failed with {fault_text(error)}")
 
 
-def compatibility_of(candidate: Candidate, options: Options) -> str:
-    """Return the text that must match before a backend's saved state is used; empty if the backend states none."""
+def compatibility_of(candidate: Candidate, options: Options) -> str | Stale:
+    """Return the text that must match before a backend's saved state is used; empty if the backend states none.
+
+    If the backend does not tell because it fails, its state can be neither saved nor used: return the reason.
+    """
     backend = candidate.backend
     if not isinstance(backend, StatesCompatibility):
         return ""
-    return str(backend.compatibility(candidate.device, candidate.options(options)))
+    try:
+        text: object = backend.compatibility(candidate.device, candidate.options(options))
+        fault = f"returned {type(text).__name__}, expected a text"
+    except (Exception, SystemExit) as error:
+        text, fault = None, f"failed with {fault_text(error)}"
+    return text if isinstance(text, str) else Stale(f"compatibility() of {candidate.source} {fault}")
 
 
 def memory_of(candidate: Candidate) -> Memory:
@@ -113,4 +121,6 @@ def _checked_result(placed: PlacedPartition, executable: Executable, memory: Mem
                 f"{candidate}: its {type(instance).__name__} for partition {part.name!r} lacks "
                 f"{', '.join(missing)}; see lite_core/backend.py"
             )
+    if memory.space == _HOST.space and not isinstance(memory, HostMemory):
+        raise ExecutionError(f"{candidate}: the memory space 'host' is Lite's: its memory needs another name")
     return CompiledPartition(part, candidate, executable, memory)

@@ -16,6 +16,7 @@ from lite_core.forking import new_lock
 from lite_core.ir import Node, TensorType, Value
 from lite_core.memory import HostMemory
 from lite_core.memory.sharing import can_share, new_array
+from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.compile import memory_of
 from lite_core.schedule.devices import Candidate
 
@@ -54,7 +55,7 @@ def work_of(node: Node) -> Work | None:
 
 def bytes_of(value: Value) -> int:
     """Return the size of a tensor in bytes; 0 if a dimension is symbolic."""
-    return _static_bytes(value) if value.type.is_static else 0
+    return prod(_dims(value)) * value.dtype.itemsize if value.type.is_static else 0
 
 
 _VIEWS = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
@@ -66,14 +67,10 @@ def _bytes_moved(node: Node) -> int:
     """Count each input read once and each output written once; less for views and selections."""
     if node.op in _VIEWS:
         return 0
-    written = sum(_static_bytes(v) for v in node.outputs if v is not None)
+    written = sum(bytes_of(v) for v in node.outputs if v is not None)
     if node.op in _SELECTIONS:
         return 2 * written
-    return written + sum(_static_bytes(v) for v in dict.fromkeys(node.inputs) if v is not None)
-
-
-def _static_bytes(value: Value) -> int:
-    return prod(_dims(value)) * value.dtype.itemsize
+    return written + sum(bytes_of(v) for v in dict.fromkeys(node.inputs) if v is not None)
 
 
 def _dims(value: Value | None) -> tuple[int, ...]:
@@ -193,15 +190,6 @@ _links = {HostMemory.space: Link(HostMemory.space)}
 _measuring = new_lock()
 
 
-def _measured_link(memory: Memory) -> Link:
-    """Return the link to a memory space, measured once per process."""
-    with _measuring:
-        if memory.space not in _links:
-            _links[memory.space] = measure_link(memory)
-            logger.debug("copies from and to main memory: %s", _links[memory.space])
-        return _links[memory.space]
-
-
 # **** nodes and copies ****
 
 
@@ -240,7 +228,12 @@ class Costs:
         partition is compiled for the device.
         """
         try:
-            return _measured_link(memory_of(candidate))
-        except Exception:
-            logger.warning("copies to and from %s cannot be measured", candidate.device.label, exc_info=True)
+            memory = memory_of(candidate)
+            with _measuring:  # once per process
+                if memory.space not in _links:
+                    _links[memory.space] = measure_link(memory)
+                    logger.debug("copies from and to main memory: %s", _links[memory.space])
+                return _links[memory.space]
+        except (Exception, SystemExit) as error:
+            logger.warning("%s: copies to and from its memory cannot be measured: %s", candidate, fault_text(error))
             return Link(candidate.device.label)

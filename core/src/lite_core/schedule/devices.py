@@ -53,9 +53,9 @@ class Candidate(NamedTuple):
 class Selection(NamedTuple):
     """Devices in order of preference, and a log line for every backend that was considered.
 
-    ``automatic`` is True if the caller named no devices: if one fails, the next may be used instead. ``notes`` are the
-    lines about names that ``LITE_BACKENDS`` lists in vain, and the reasons why only the slow references of ``host`` are
-    left, unless the caller asked for them.
+    ``automatic`` is True if the caller named no devices, or listed ``host`` after others: if one fails, the next may be
+    used instead. ``notes`` are the lines about names that ``LITE_BACKENDS`` lists in vain, and the reasons why only the
+    slow references of ``host`` are left, unless the caller asked for them.
     """
 
     candidates: tuple[Candidate, ...]
@@ -126,7 +126,7 @@ def select_devices(
         why = why if listed is None else f"LITE_BACKENDS={listed!r} leaves out all others: correct or unset it"
         notes += [line for line in log if ": not available: " in line] or [why]
         notes = [f"everything runs on host, the slow NumPy references: {'; '.join(notes)}"]
-    return Selection(tuple(candidates), tuple(log), names == ["auto"], tuple(notes))
+    return Selection(tuple(candidates), tuple(log), names == ["auto"] or "host" in names[1:], tuple(notes))
 
 
 def _for_targets(targets: Sequence[str], plugins: PluginManager, log: list[str]) -> list[Candidate]:

@@ -85,7 +85,7 @@ def _space_of(candidate: Candidate) -> str:
     """Return the memory space of a device; a separate one if ``memory`` fails, which :class:`Costs` then logs."""
     try:
         return memory_of(candidate).space
-    except Exception:
+    except (Exception, SystemExit):
         return candidate.device.label
 
 
@@ -186,11 +186,10 @@ class _TrialPlacement:
             seen.add(first)
             island = [first]
             for node in island:  # grows during the iteration
-                for tensor in self._tensors[node]:
-                    for other in tensor.nodes:
-                        if other not in seen and self.choice[other] == self.choice[first]:
-                            seen.add(other)
-                            island.append(other)
+                for other in self._neighbours(node):
+                    if other not in seen and self.choice[other] == self.choice[first]:
+                        seen.add(other)
+                        island.append(other)
             islands.append(island)
         return islands
 
@@ -203,8 +202,7 @@ class _TrialPlacement:
             for node in nodes:
                 if node in rest:
                     rest.remove(node)
-                    extra = self._extra_seconds(node, source, target)
-                    if extra is not None:
+                    if (extra := self._extra_seconds(node, source, target)) is not None:
                         heapq.heappush(queue, (path_seconds + extra, node, extra))
 
         enqueue((node for node in island if target in {self.choice[other] for other in self._neighbours(node)}), 0.0)

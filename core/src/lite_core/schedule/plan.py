@@ -11,7 +11,7 @@ import numpy as np
 from lite_core.backend import Buffer, Interval, Memory, Options, Partition, ViewsMemory
 from lite_core.deadline import check_time
 from lite_core.direct import DirectRun
-from lite_core.errors import InputError
+from lite_core.errors import ExecutionError, InputError, LiteError
 from lite_core.in_place import is_cache
 from lite_core.ir import Array, Graph, Value
 from lite_core.memory import HostMemory, read_only
@@ -19,6 +19,7 @@ from lite_core.memory.arena import plan_arena
 from lite_core.memory.scratch import ScratchPool
 from lite_core.memory.sharing import can_share
 from lite_core.observing import IdleObserver, Observer
+from lite_core.plugins.contracts import fault_text
 from lite_core.resizing import PlansOtherSizes
 from lite_core.schedule.compile import CompiledPartition, compile_partition
 from lite_core.schedule.control import ControlExecutable, PlanBody
@@ -139,7 +140,13 @@ class Plan:
         # The only cost of the log if it is off: this test takes a tenth of a microsecond.
         is_logged = logger.isEnabledFor(logging.DEBUG)
         observer = IdleObserver() if is_logged and observer is None else observer
-        blocks = [self.pool.take(memory, size) for memory, size in self.arenas]
+        try:
+            blocks = [self.pool.take(memory, size) for memory, size in self.arenas]
+        except (Exception, SystemExit) as error:
+            if isinstance(error, LiteError):
+                raise
+            owners = ", ".join(dict.fromkeys(str(c.candidate) for c in self.compiled if c.memory.space != _HOST.space))
+            raise ExecutionError(f"{owners}: allocating memory for a run failed with {fault_text(error)}") from error
         buffers = {value: self._buffer(value, array) for value, array in zip(self._inputs, inputs)}
         run = Run(buffers, out, profile, observer, blocks)
         for step in self.steps:
@@ -192,6 +199,7 @@ def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Ste
     """Return the steps, with copies between memory spaces, and for each graph output its copy in main memory."""
     steps: list[Step] = []
     copied: set[Value] = set()
+    owners = {partition.memory.space: str(partition.candidate) for partition in compiled}
     #: For each value its copies by memory space, including the original, each with its memory.
     copies: dict[Value, dict[str, tuple[Value, Memory]]] = {v: {_HOST.space: (v, _HOST)} for v in graph.inputs}
 
@@ -200,7 +208,8 @@ def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Ste
         if memory.space not in by_space:
             source, origin = by_space.get(_HOST.space) or next(iter(by_space.values()))
             copy = Value(f"{value.name}@{memory.space}", value.type)
-            steps.append(CopyStep(source, copy, origin, memory))
+            backends = " and ".join(owners[m.space] for m in (origin, memory) if m.space != _HOST.space)
+            steps.append(CopyStep(source, copy, origin, memory, backends))
             copied.add(source)
             by_space[memory.space] = (copy, memory)
         return by_space[memory.space][0]

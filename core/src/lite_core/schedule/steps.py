@@ -7,9 +7,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from lite_core.backend import Buffer, HasNotes, KernelTime, Memory, ProfilesKernels
+from lite_core.backend import Buffer, KernelTime, Memory, ProfilesKernels
 from lite_core.errors import ExecutionError, LiteError
 from lite_core.in_place import UpdatesInPlace
 from lite_core.ir import Array, TensorType, Value
@@ -17,7 +17,7 @@ from lite_core.memory import HostMemory, read_only
 from lite_core.memory.scratch import ScratchBlock
 from lite_core.memory.sharing import can_share, is_shareable, new_array
 from lite_core.observing import Observable, Observed, Observer, observed_buffers
-from lite_core.reports import StatesPrecision
+from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.control import ControlExecutable
 from lite_core.schedule.profile import CopyTime, RunProfile
@@ -111,7 +111,7 @@ class PartitionStep(Step):
     @property
     def computes(self) -> str:
         """The types that the partition computes in, in its backend's words; empty if the backend does not say."""
-        return self._executable.computes if isinstance(self._executable, StatesPrecision) else ""
+        return str(self._reported("computes", ""))
 
     def mark_copied(self, values: Set[Value]) -> None:
         """Set the values that are copied to other memory: if possible, they are computed directly in main memory."""
@@ -122,23 +122,25 @@ class PartitionStep(Step):
 
     def run(self, run: Run) -> None:
         arguments = [run.buffers[value] for value in self.reads]
-        results = [self._result(value, run) for value in self.writes]
-        scratch = self.scratch and run.blocks[self.scratch.arena].at(self.scratch.offset, self.scratch_bytes)
         try:
+            results = [self._result(value, run) for value in self.writes]
+            scratch = self.scratch and run.blocks[self.scratch.arena].at(self.scratch.offset, self.scratch_bytes)
             if run.observer is not None:
                 self._run_observed(arguments, results, scratch, run)
             elif run.profile is None:
                 self._executable.run(arguments, results, scratch)
             else:
                 self._run_profiled(arguments, results, scratch, run)
+            for value, result in zip(self.writes, results):
+                if result.data is None:
+                    raise ExecutionError(f"{self} left its output {value.name!r} empty")
+                if self.memory.space == HostMemory.space:
+                    _check_type(self, value, result.data)
+                run.buffers[value] = result
         except LiteError:
             raise
-        except Exception as error:
-            raise ExecutionError(f"{self} failed with {type(error).__name__}: {error}") from error
-        for value, result in zip(self.writes, results):
-            if result.data is None:
-                raise ExecutionError(f"{self} left its output {value.name!r} empty")
-            run.buffers[value] = result
+        except (Exception, SystemExit) as error:
+            raise ExecutionError(f"{self} failed with {fault_text(error)}") from error
 
     def _result(self, value: Value, run: Run) -> Buffer:
         type, memory = value.type, self.memory
@@ -185,8 +187,15 @@ class PartitionStep(Step):
             executable.run(arguments, results, scratch)
         seconds = time.perf_counter() - start
         if run.profile is not None:
-            notes = executable.notes if isinstance(executable, HasNotes) else ()
-            run.profile.add(self.part, self.label, seconds, kernels, notes)
+            run.profile.add(self.part, self.label, seconds, kernels, self._reported("notes", ()))
+
+    def _reported(self, name: str, otherwise: Any) -> Any:
+        """Return what an optional part of the executable reports; if that fails, log it."""
+        try:
+            return getattr(self._executable, name, otherwise)
+        except (Exception, SystemExit) as error:
+            logger.warning("%s has no %s: that failed with %s", self, name, fault_text(error))
+            return otherwise
 
     def describe(self) -> str:
         counts = ", ".join(f"{op} {n}" if n > 1 else op for op, n in self.part.graph.op_counts().items())
@@ -202,12 +211,12 @@ class ControlStep(PartitionStep):
 
     def _run_profiled(self, arguments: list[Buffer], results: list[Buffer], scratch: Buffer | None, run: Run) -> None:
         assert isinstance(self._executable, ControlExecutable)
-        inside = None if run.profile is None else RunProfile()
+        inside = RunProfile()
         start = time.perf_counter()
         self._executable.run(
             arguments, results, scratch, lambda plan, given: plan.run(given, profile=inside, observer=run.observer)
         )
-        if run.profile is not None and inside is not None:
+        if run.profile is not None:
             run.profile.add(self.part, self.label, time.perf_counter() - start - inside.accounted_seconds(), ())
             run.profile.add_repeated(inside)
 
@@ -247,11 +256,12 @@ class CopyStep(Step):
         result: the value that represents the copy.
         origin: the memory to copy from.
         memory: the memory to copy to.
+        owners: the backends of the memories, for messages.
     """
 
-    def __init__(self, source: Value, result: Value, origin: Memory, memory: Memory) -> None:
+    def __init__(self, source: Value, result: Value, origin: Memory, memory: Memory, owners: str) -> None:
         super().__init__([source], [result], memory)
-        self._origin = origin
+        self._origin, self._owners = origin, owners
 
     def has_own_storage(self, value: Value) -> bool:
         return self.memory.space == HostMemory.space
@@ -263,10 +273,9 @@ class CopyStep(Step):
         try:
             array, is_copied = self._fetch(run)
             run.buffers[result], is_stored = self._store(array, run)
-        except Exception as error:
-            raise ExecutionError(
-                f"copying {source.name!r} from {origin} to {target} memory failed with {type(error).__name__}: {error}"
-            ) from error
+        except (Exception, SystemExit) as error:
+            what = f"{self._owners}: copying {source.name!r} from {origin} to {target} memory"
+            raise ExecutionError(f"{what} failed with {fault_text(error)}") from error
         if run.profile is not None:
             seconds = time.perf_counter() - start
             size = int(array.nbytes) if is_copied or is_stored else 0
@@ -282,7 +291,9 @@ class CopyStep(Step):
         if source in run.shared and buffer.holds_its_own and can_share(memory):
             memory.synchronize(buffer.data)
             return run.shared[source], False
-        return memory.download(buffer.data), True
+        array = memory.download(buffer.data)
+        _check_type(f"{self._owners}: its memory", source, array)
+        return array, True
 
     def _store(self, array: Array, run: Run) -> tuple[Buffer, bool]:
         """Return the result, and True if the array was copied into it."""
@@ -292,8 +303,7 @@ class CopyStep(Step):
         is_safe = run.buffers[self.reads[0]].holds_its_own
         if is_safe and can_share(self.memory) and is_shareable(array, self.memory):
             return Buffer(TensorType.of_array(array), self.memory, self.memory.wrap(read_only(array))), False
-        allocation = self.allocations.get(self.writes[0])
-        if allocation is None:
+        if (allocation := self.allocations.get(self.writes[0])) is None:
             target = Buffer(TensorType.of_array(array), self.memory)
             target.allocate(array.shape)
         else:
@@ -306,3 +316,10 @@ class CopyStep(Step):
         is_shared = all(can_share(m) or m.space == HostMemory.space for m in (self._origin, self.memory))
         how = ", zero copy" if is_shared else ""
         return f"IoCopy %{value.name}: {value.type} from {self._origin.space} to {self.memory.space}{how}"
+
+
+def _check_type(who: object, value: Value, array: Array) -> None:
+    """Raise ExecutionError if an array from a backend is not of the type of its value."""
+    if array.dtype != value.dtype.numpy or not value.type.accepts(array.shape):
+        found = f"{array.dtype}{[*array.shape]} for output {value.name!r}"
+        raise ExecutionError(f"{who} gave {found}, expected {value.type}")

@@ -108,7 +108,9 @@ class Session:
                 sources = backend_sources(plugins)
                 self._prepared = Prepared.find(file, candidates, self._options, by_node, sources, use, self._notes)
             if self._prepared is None or any(node.domain not in ("", "lite") for node in model.graph.nodes):
-                _check_operators(model.graph, file)
+                from lite_core.ops.missing import check_operators  # not at the top: prepared plans need no operators
+
+                check_operators(model.graph, file.path, file.producer)
             if self._prepared is None:
                 file.verify_constants(model.graph.every_constant())
         if self._prepared:
@@ -397,9 +399,3 @@ class Session:
         except GraphError as error:
             listed = ", ".join(f"{n}={list(shape)}" for n, shape in zip(self.inputs, signature))
             raise InputError(f"the model does not accept the input shapes {listed}: {error}") from None
-
-
-def _check_operators(graph: Graph, file: ModelFile) -> None:
-    from lite_core.ops.missing import check_operators  # not at the top: prepared plans need no operators
-
-    check_operators(graph, file.path, file.producer)

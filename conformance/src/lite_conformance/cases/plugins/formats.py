@@ -193,7 +193,7 @@ def _bytes_of(format: Format, graph: Graph) -> bytes:
         try:
             format.write(graph, path)
         except UnsupportedOperatorError as error:
-            raise Refused(f"the format cannot express the graph: {error}") from error
+            raise Refused("the format cannot express the graph", details=str(error)) from error
         except LiteError as error:
             raise Failure(f"write() failed: {error}") from error
         except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from lite_conformance.cases.op_table_cases import cases_of_tables
 from lite_conformance.cases.plugins.brought import BrokenCases, import_cases
 from lite_conformance.cases.plugins.generated import generated_table
 from lite_conformance.cases.plugins.importing import imported_plugins
+from lite_conformance.cases.plugins.references import ReferenceRefusal, reference_cases
 from lite_conformance.judge.outcome import Outcome, PackageCasesError, Skipped
 from lite_core.errors import LiteError
 from lite_core.ops import OpDef
@@ -24,6 +25,7 @@ __all__ = [
     "operator_cases",
     "operators_of",
     "own_tables",
+    "reference_cases_of",
     "tables_of",
 ]
 
@@ -54,6 +56,14 @@ def tables_of(definitions: Sequence[OpDef]) -> Iterator[OpTable]:
             yield table
 
 
+def reference_cases_of(definitions: Sequence[OpDef]) -> Iterator[Case]:
+    """Yield the checks of the references of operators, with the tables of their packages, or else generated ones."""
+    for table in tables_of(definitions):
+        is_generated = _own_table(table.definition) is None
+        for case in reference_cases(table):
+            yield replace(case, run=partial(_skip_refusal, run=case.run)) if is_generated else case
+
+
 def cases_without_own_table(plugins: PluginManager | None = None, distribution: str | None = None) -> Iterator[Case]:
     """Yield generated cases of operators whose package brings none, and a case that names each without cases.
 
@@ -79,11 +89,13 @@ def broken_cases(distribution: str | None = None) -> Iterator[Case]:
     """Yield a case that ends with an error for each package whose cases cannot be used.
 
     Args:
-        distribution: only this package.
+        distribution: only this package. Then every selection has the case: without it, a run of the package would pass
+            because nothing is left to run.
     """
     for broken in import_cases():
         if distribution in (None, broken.distribution):
-            yield Case(f"cases[{broken.distribution}]", 2, "plugins", partial(_fail, broken=broken))
+            level, run = 2 if distribution is None else 0, partial(_fail, broken=broken)
+            yield Case(f"cases[{broken.distribution}]", level, "plugins", run, always=distribution is not None)
 
 
 def _own_table(definition: OpDef) -> OpTable | None:
@@ -108,6 +120,13 @@ def _run_generated(context: Context, table: OpTable, run: Callable[[Context], Ou
         name = table.definition.qualified_name
         raise Skipped(f"operator {name} has no cases, and its reference refuses generated operands: {problem}")
     return run(context)
+
+
+def _skip_refusal(context: Context, run: Callable[[Context], Outcome]) -> Outcome:
+    try:
+        return run(context)
+    except ReferenceRefusal as refusal:
+        raise Skipped(f"the package brings no cases, and its reference refuses generated operands: {refusal}") from None
 
 
 @cache

@@ -15,10 +15,9 @@ from lite_conformance.cases.plugins.operators import (
     cases_without_own_table,
     operators_of,
     own_tables,
-    tables_of,
+    reference_cases_of,
 )
 from lite_conformance.cases.plugins.passes import graph_cases_of_packages, pass_cases
-from lite_conformance.cases.plugins.references import reference_cases
 from lite_conformance.judge.outcome import Failure, Outcome
 from lite_core.errors import InputError
 from lite_core.plugins import PluginManager, PluginRecord, default_plugins
@@ -67,8 +66,7 @@ def cases_of_package(distribution: str, plugins: PluginManager | None = None) ->
     definitions = [d for record, d in operators_of(plugins) if record.distribution == distribution]
     yield from cases_of_tables(own_tables(definitions))
     yield from cases_without_own_table(plugins, distribution)
-    for table in tables_of(definitions):
-        yield from reference_cases(table)
+    yield from reference_cases_of(definitions)
     yield from broken_cases(distribution)
     for pass_ in of_package("lite_passes"):
         yield from graph_cases_of_packages([pass_.name])  # type: ignore[attr-defined]

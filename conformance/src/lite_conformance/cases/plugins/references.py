@@ -3,7 +3,8 @@
 For each case of an operator, hand-written or drawn:
 
 1. The reference computes every output of the node, and the same when it is called again.
-2. It returns no floating numbers for an output of another type, because they would be cut off.
+2. It returns no floating numbers for an output of another type, because they would be cut off, and nothing but floating
+   numbers for an output of a floating type: integers mean that it cut them off itself.
 3. The inferred types of the outputs accept the results: with fixed sizes, with symbols for the sizes of the inputs,
    and with inputs of unknown rank. Inference may refuse symbols by a GraphError, but must not stumble over them.
 """
@@ -29,7 +30,11 @@ from lite_core.ir import Dim, DType, Graph, Node, SymbolicDim, TensorType
 from lite_core.ops.evaluate import evaluate_op
 from lite_core.ops.infer import GraphInference
 
-__all__ = ["check_reference", "reference_cases"]
+__all__ = ["ReferenceRefusal", "check_reference", "reference_cases"]
+
+
+class ReferenceRefusal(Failure):
+    """The reference itself raised a LiteError: it refuses the operands, which is no mistake if they were generated."""
 
 
 def reference_cases(table: OpTable) -> Iterator[Case]:
@@ -90,7 +95,10 @@ def _results(node: Node, operands: Sequence[Array | None]) -> list[Array]:
     returned: list[Array] = []
 
     def spy(*arguments: Any, **keywords: Any) -> Any:
-        results = definition.reference(*arguments, **keywords)
+        try:
+            results = definition.reference(*arguments, **keywords)
+        except LiteError as error:
+            raise ReferenceRefusal(f"the reference failed with {type(error).__name__}: {error}") from error
         returned.extend(np.asarray(r) for r in (results if isinstance(results, (tuple, list)) else [results]))
         return results
 
@@ -98,16 +106,19 @@ def _results(node: Node, operands: Sequence[Array | None]) -> list[Array]:
     spied = replace(definition, reference=spy)
     try:
         results = evaluate_op(spied, read_only, definition.attributes_of(node), len(node.outputs))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ReferenceRefusal):
         raise
     except BaseException as error:
         raise Failure(f"the reference failed with {type(error).__name__}: {error}") from error
     if len(returned) < len(node.outputs):
         raise Failure(f"the reference returned {len(returned)} array(s), the node has {len(node.outputs)} outputs")
     for value, raw in zip(node.outputs, returned):
-        is_float = DType.of(raw.dtype).is_floating if raw.dtype != object else True
-        if value is not None and is_float and not value.dtype.is_floating:
-            raise Failure(f"the reference returned {raw.dtype} for an output of {value.dtype}: round it there")
+        if value is None:
+            continue
+        is_float = DType.of(raw.dtype).is_floating if raw.dtype != object else value.dtype is not DType.STRING
+        if is_float != value.dtype.is_floating:
+            advice = "round it there" if is_float else "compute in floating numbers there"
+            raise Failure(f"the reference returned {raw.dtype} for an output of {value.dtype}: {advice}")
     return results
 
 

@@ -29,7 +29,7 @@ from lite_tools.commands.printing import console, print_json
 from lite_tools.commands.quantization_tables import print_quantization
 from lite_tools.commands.targets import split_targets
 from lite_tools.conversion import STORED_TYPES, convert
-from lite_tools.conversion.other_formats import writer_for
+from lite_tools.conversion.other_formats import write, writer_for
 from lite_tools.conversion.quantizing import QUANTIZED_TYPES, quantized_graph
 from lite_tools.quantization import METHODS, MIN_SNR, QuantizationReport
 from lite_tools.quantization.blocks import BLOCK
@@ -202,7 +202,7 @@ def command(
             with shown_progress() as progress:
                 graph, quantized = quantized_graph(graph, progress, *(settings[name] for name in _QUANTIZATION))
         try:
-            writer.write(graph, output)
+            write(writer, graph, output)
         except ModelFormatError as error:  # which stands for damaged files elsewhere
             raise ConversionError(f"model {model!r}: {str(output)!r} is not written", [str(error)]) from error
         _print_written(model, graph, output, writer.name, quantized, as_json)

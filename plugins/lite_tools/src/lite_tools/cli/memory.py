@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
-from lite_core.backend import Interval, ReportsMemoryUse, ViewsMemory
+from lite_core.backend import Interval, MemoryUse, ReportsMemoryUse, ViewsMemory
 from lite_core.memory.arena import plan_arena
+from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.plan import Plan
 from lite_tools.commands.printing import console, table
 
 __all__ = ["memory_report", "print_memory_report"]
+
+logger = logging.getLogger("lite.tools")
 
 _UNKNOWN = "-"
 
@@ -51,7 +55,7 @@ def print_memory_report(report: dict[str, Any]) -> None:
 
 def _partition_report(compiled: CompiledPartition) -> dict[str, Any]:
     graph = compiled.part.graph
-    use = compiled.executable.memory_use() if isinstance(compiled.executable, ReportsMemoryUse) else None
+    use = _memory_use(compiled)
     return {
         "name": compiled.part.name,
         "backend": compiled.candidate.device.label,
@@ -61,6 +65,21 @@ def _partition_report(compiled: CompiledPartition) -> dict[str, Any]:
         "constants": sum(array.nbytes for scope in graph.walk() for array in scope.constants.values()),
         "weights": None if use is None else use.weight_bytes,
     }
+
+
+def _memory_use(compiled: CompiledPartition) -> MemoryUse | None:
+    """Return what an executable reports of its memory; None if it reports nothing, or fails, which is logged."""
+    if not isinstance(compiled.executable, ReportsMemoryUse):
+        return None
+    try:
+        use: object = compiled.executable.memory_use()
+        fault = f"returned {type(use).__name__}, expected a MemoryUse"
+    except (Exception, SystemExit) as error:
+        use, fault = None, f"failed with {fault_text(error)}"
+    if isinstance(use, MemoryUse):
+        return use
+    logger.warning("%s, partition %r: memory_use() %s", compiled.candidate, compiled.part.name, fault)
+    return None
 
 
 def _arena_report(size: int, intervals: Sequence[Interval]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from lite_core.backend import Options
 from lite_core.container import ModelFile
 from lite_core.errors import ConversionError, InputError, LiteError, ModelFormatError
 from lite_core.ir import Graph, Shape, SymbolicDim
-from lite_core.plugins import PluginManager, default_plugins
+from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.processors import useful_threads
 from lite_core.saved_kernels import SavesKernels
 from lite_core.schedule import Candidate
@@ -190,7 +190,7 @@ def convert(
     settings.progress("reading the model")
     original = _read(model, settings.plugins, reader_options)
     settings.progress("running the passes")
-    graph, changed_by = make_ready(original, settings.plugins)
+    graph, changed_by, unprepared = _made_ready(original, targets, settings)
     by_node.check(graph)
     if "file" in graph.metadata:  # do not disclose the path of the original model
         graph.metadata["file"] = Path(graph.metadata["file"]).name
@@ -211,7 +211,6 @@ def convert(
     levels = [level for level in (cpu.split(",") if isinstance(cpu, str) else cpu) if level]
     coverages = _ask_targets(original.name, signatures[0][1] if signatures else graph, targets, levels, settings)
     samples: list[Sample] = []
-    unprepared: list[str] = []
     sizes_are_saved = settings.store and not strip and any(_saves_kernels(coverage) for coverage in coverages)
     if verify or quantized is not None or (sizes_are_saved and any(depends_on_data(typed) for _, typed in signatures)):
         settings.progress("running the references")
@@ -371,6 +370,40 @@ def _command(
     for shapes, _ in signatures:
         words += [f"--input-shape={name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
     return shlex.join(words)
+
+
+def _made_ready(
+    original: Graph, requested: str | Sequence[str], settings: _Settings
+) -> tuple[Graph, tuple[str, ...], list[str]]:
+    """Return a model's graph after the passes, the names of those that changed it, and notes.
+
+    A pass of a plugin may insert operators of its package. Where a target refuses one, plugins' passes are left out: a
+    model must not need more than it did before.
+    """
+    graph, changed_by = make_ready(original, settings.plugins)
+    inserted = graph.op_counts().keys() - original.op_counts().keys()
+    foreign = {name for name in inserted if name.partition(".")[2] and not name.startswith("lite.")}
+    if not foreign or settings.allow_fallback:
+        return graph, changed_by, []
+    coverages = [coverage_of(graph, target) for target in find_targets(requested, settings.plugins)[0]]
+    refused = {r.op: c.target.name for c in coverages for r in c.refusals or () if r.op in foreign}
+    if not refused:
+        return graph, changed_by, []
+    listed = ", ".join(f"{op}, which {target} refuses" for op, target in refused.items())
+    plain, plain_changes = make_ready(original, _WithoutPasses(settings.plugins))
+    passes = ", ".join(name for name in changed_by if name not in plain_changes)
+    return plain, plain_changes, [f"the passes of plugins are left out ({passes}): they insert {listed}"]
+
+
+class _WithoutPasses(PluginManager):
+    """The plugins of another manager, without their passes."""
+
+    def __init__(self, plugins: PluginManager) -> None:
+        super().__init__(list)
+        self._plugins = plugins
+
+    def ask(self, hook: str) -> list[tuple[PluginRecord, Any]]:
+        return [] if hook == "lite_passes" else self._plugins.ask(hook)
 
 
 def _ask_targets(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from lite_core.errors import InputError
+from lite_core.errors import InputError, LiteError, ModelFormatError
 from lite_core.formats import Format, WritesModels
+from lite_core.ir import Graph
 from lite_core.plugins import PluginManager, default_plugins
+from lite_core.plugins.contracts import fault_text
 from lite_core.plugins.known import format_distribution
 
-__all__ = ["Writer", "writer_for"]
+__all__ = ["Writer", "write", "writer_for"]
 
 
 @runtime_checkable
@@ -43,3 +45,29 @@ def writer_for(path: Path, *, plugins: PluginManager | None = None) -> Writer | 
     if distribution is not None:
         raise InputError(f"{str(path)!r}: no installed plugin writes {suffix}; pip install {distribution}")
     return None
+
+
+def write(writer: Writer, graph: Graph, path: Path, *, plugins: PluginManager | None = None) -> None:
+    """Write a graph in another format.
+
+    Args:
+        writer: the format.
+        graph: the graph.
+        path: the file to write.
+        plugins: the plugins; by default those of the process.
+
+    Raises:
+        ModelFormatError: the writer failed or wrote no file; the message names its plugin.
+        LiteError: the writer refuses the graph.
+    """
+    offered = (plugins or default_plugins()).ask("lite_formats")
+    record = next((record for record, fmt in offered if fmt is writer), None)
+    who = f"the writer {writer.name!r}" + (f" of plugin {record.label}" if record else "")
+    try:
+        writer.write(graph, path)
+    except (LiteError, OSError, MemoryError):
+        raise
+    except BaseException as error:
+        raise ModelFormatError(f"{who} failed with {fault_text(error)}") from error
+    if not path.exists():
+        raise ModelFormatError(f"{who} wrote no file")

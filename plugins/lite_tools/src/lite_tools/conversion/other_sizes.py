@@ -144,9 +144,9 @@ def kernel_records(
     for candidate in candidates:
         backend = candidate.backend
         saved = backend.saved_kernels(candidate.device) if isinstance(backend, SavesKernels) else ()
-        if saved:
+        text = compatibility_of(candidate, options) if saved else ""
+        if saved and isinstance(text, str):
             sections = tuple(pieces.add(piece, {}) for piece in saved)
-            text = compatibility_of(candidate, options)
             found.append(PartitionRecord(command, candidate.device.backend, (), (), (), text, sections))
     return tuple(found)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lite_core.backend import ListsConstantsRead, Options, SavedWeights, SavesState
+from lite_core.backend import ListsConstantsRead, Options, SavedWeights, SavesState, Stale
 from lite_core.container import PartitionRecord, PlanRecord, TargetRecord
 from lite_core.ir import Graph
 from lite_core.memory.scratch import ScratchPool
@@ -82,9 +82,11 @@ def prepare_target(
         if planner.plan_decided(typed) is None  # with decided branches, the plan does not match the graph in the file
     ]
     placement = plans[0][2].placement if plans else place(graph, candidates)
-    records: list[PlanRecord] = []
+    records, notes = list[PlanRecord](), list[str]()
     if pieces is not None:
-        every = [PlanRecord(shapes, own.threads, _partition_records(plan, own, pieces)) for shapes, own, plan in plans]
+        every = [
+            PlanRecord(shapes, own.threads, _partition_records(plan, own, pieces, notes)) for shapes, own, plan in plans
+        ]
         # Drop prepared plans that would save a session no work.
         records = [record for record in every if any(part.sections for part in record.partitions)]
     kernels: tuple[PartitionRecord, ...] = ()
@@ -110,18 +112,23 @@ def prepare_target(
     saves_nothing = pieces is not None and len(plans) > len(records)
     report = _report(coverage, record, saved_bytes, failures, saves_nothing=saves_nothing)
     if len(plans) < len(signatures) * len(planners):
-        report = replace(report, notes=(*report.notes, _BRANCHES_NOTE))
-    return PreparedTarget(record, report)
+        notes.append(_BRANCHES_NOTE)
+    return PreparedTarget(record, replace(report, notes=(*report.notes, *dict.fromkeys(notes))))
 
 
-def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[PartitionRecord, ...]:
+def _partition_records(plan: Plan, options: Options, pieces: Pieces, notes: list[str]) -> tuple[PartitionRecord, ...]:
+    """Return a record of each partition; ``notes`` receives the reasons why state that could be saved is not."""
     numbers = {node: number for number, node in enumerate(plan.graph.nodes)}
     records = []
     for compiled in plan.compiled:
         inner = compiled.part.graph
         constants = {value.name: array for value, array in inner.constants.items()}
         executable = compiled.executable
-        sections = tuple(pieces.add(piece, constants) for piece in _save(compiled))
+        text = compatibility_of(compiled.candidate, options) if isinstance(executable, SavesState) else ""
+        if isinstance(text, Stale):
+            notes.append(f"{text.reason}, so that the file has no state for {compiled.part.name}")
+        saved = () if isinstance(text, Stale) else _save(compiled)
+        sections = tuple(pieces.add(piece, constants) for piece in saved)
         records.append(
             PartitionRecord(
                 name=compiled.part.name,
@@ -129,7 +136,7 @@ def _partition_records(plan: Plan, options: Options, pieces: Pieces) -> tuple[Pa
                 nodes=tuple(numbers[node] for node in inner.nodes),
                 inputs=tuple(value.name for value in inner.inputs),
                 outputs=tuple((value.name, value.type) for value in inner.outputs),
-                compatibility=compatibility_of(compiled.candidate, options) if sections else "",
+                compatibility=text if sections and isinstance(text, str) else "",
                 sections=sections,
                 reads=tuple(executable.constants_read() if isinstance(executable, ListsConstantsRead) else constants),
             )
@@ -144,7 +151,7 @@ def _save(compiled: CompiledPartition) -> Sequence[bytes | memoryview | SavedWei
     placed = PlacedPartition(compiled.part, compiled.candidate)
     try:
         saved = compiled.executable.save()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CompileError(placed, f"its save() failed with {type(error).__name__}: {error}") from error
     # NOTE: a bytes object is a Sequence, too: of integers.
     if not isinstance(saved, Sequence) or not all(isinstance(p, (bytes, memoryview, SavedWeights)) for p in saved):

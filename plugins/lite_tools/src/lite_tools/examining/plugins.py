@@ -123,7 +123,7 @@ def _settle_names(examined: Sequence[ExaminedPlugin]) -> None:
     for plugin in examined:
         if plugin.record.module != plugin_of_tools.__name__:
             for name in plugin.commands.keys() & own:
-                del plugin.commands[name]
+                _leave_out(plugin, "lite_commands", name, "")
                 taken = f"the command name {name!r} is taken by lite-tools"
                 plugin.record.fail(PluginFailure("lite_commands", taken))
     for hook, kind in _NAMED.items():
@@ -152,7 +152,8 @@ def _leave_out(plugin: ExaminedPlugin, hook: str, name: str, reason: str) -> Non
     if hook == "lite_ops":
         plugin.operators = [row for row in plugin.operators if qualified_name(row) != name]
     if hook == "lite_commands":
-        del plugin.commands[name]
+        plugin.commands.pop(name, None)
+        plugin.record.provides["lite_commands"] = [*plugin.commands]
 
 
 def qualified_name(operator: dict[str, Any]) -> str:

@@ -97,15 +97,21 @@ def _reduce(function: Any, a: Any, x: Any, axes: Any = None) -> Any:
     return function(x, tuple(range(x.ndim) if axes is None or not axes.size else axes % x.ndim), bool(a.keepdims))
 
 
+def _refuse_integers(node: Any, a: Any) -> str | None:
+    return None if node.outputs[0].dtype.is_floating else f"{node.op} of integers, whose sums need more bits"
+
+
 kernel("ReduceMax")(partial(_reduce, lambda x, axes, keepdims: jnp.max(x, axes, None, keepdims, _limits(x)[0])))
 kernel("ReduceMin")(partial(_reduce, lambda x, axes, keepdims: jnp.min(x, axes, None, keepdims, _limits(x)[1])))
 kernel("ReduceSum")(partial(_reduce, _sum))
 kernel("ReduceL1")(partial(_reduce, lambda x, *how: _sum(jnp.abs(x), *how)))
-kernel("ReduceL2")(partial(_reduce, lambda x, *how: jnp.sqrt(_sum(x * x, *how))))
+kernel("ReduceL2", refuse=_refuse_integers)(partial(_reduce, lambda x, *how: jnp.sqrt(_sum(x * x, *how))))
 kernel("ReduceSumSquare")(partial(_reduce, lambda x, *how: _sum(x * x, *how)))
-kernel("ReduceLogSum")(partial(_reduce, lambda x, *how: jnp.log(_sum(x, *how))))
-kernel("ReduceLogSumExp")(partial(_reduce, lambda x, axes, keepdims: nn.logsumexp(x, axes, keepdims=keepdims)))
-kernel("ReduceMean", refuse=lambda node, a: None if node.outputs[0].dtype.is_floating else "ReduceMean of integers")(
+kernel("ReduceLogSum", refuse=_refuse_integers)(partial(_reduce, lambda x, *how: jnp.log(_sum(x, *how))))
+kernel("ReduceLogSumExp", refuse=_refuse_integers)(
+    partial(_reduce, lambda x, axes, keepdims: nn.logsumexp(x, axes, keepdims=keepdims))
+)
+kernel("ReduceMean", refuse=_refuse_integers)(
     partial(_reduce, lambda x, axes, keepdims: jnp.mean(x, axes, keepdims=keepdims))
 )
 kernel("ReduceProd")(partial(_reduce, lambda x, axes, keepdims: jnp.prod(x, axes, x.dtype, keepdims=keepdims)))
@@ -151,6 +157,8 @@ def batch_normalization(a: Any, x: Any, *parameters: Any) -> Any:
 
 
 def _refuse_resize(node: Any, a: Any) -> str | None:
+    if a.mode != "nearest" and not node.outputs[0].dtype.is_floating:
+        return "Resize between integers"
     cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
     return "Resize of a region, or by a policy" if cropped or a.keep_aspect_ratio_policy != "stretch" else None
 

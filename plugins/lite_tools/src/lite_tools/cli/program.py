@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -16,7 +15,6 @@ import click
 from lite_core.errors import (
     BackendUnavailableError,
     ConversionError,
-    ExecutionError,
     InputError,
     LiteError,
     ModelFormatError,
@@ -31,8 +29,6 @@ from lite_tools.commands.exit_codes import EXIT_CRASH, EXIT_FAILURE, EXIT_OK, EX
 
 __all__ = ["main"]
 
-#: Words of errors that code of a plugin causes by raising an exception or returning something wrong.
-_FAULT = re.compile(r"failed (to compile .*)?with \w+|failed to compile|returned \w+, (not|expected)|wrote no file")
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -77,7 +73,7 @@ def _run(arguments: list[str]) -> int:
         return _fail(str(error), exit_code_of(error), as_json, _next_command(error, arguments, model))
     except MemoryError as error:
         return _fail(f"there is not enough memory. {error}".rstrip(), EXIT_FAILURE, as_json)
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             raise
         print(traceback.format_exc(), file=sys.stderr)
@@ -100,8 +96,6 @@ def _next_command(error: LiteError, arguments: list[str], model: str | None) -> 
     name = "MODEL" if model is None else shlex.quote(model)
     if isinstance(error, BackendUnavailableError):
         return "lite backends"
-    if package := _faulty_package(error):
-        return f"lite plugins {package}, or report it to the authors of {package}"
     if isinstance(error, UnsupportedOperatorError):
         return f"lite check {name}"
     if isinstance(error, ConversionError):
@@ -114,15 +108,6 @@ def _next_command(error: LiteError, arguments: list[str], model: str | None) -> 
         return f"lite inspect {name}"
     is_about_arguments = isinstance(error, (InputError, ModelFormatError))
     return f"lite {arguments[0]} --help" if is_about_arguments else "lite doctor"
-
-
-def _faulty_package(error: LiteError) -> str:
-    """Return the package of the plugin whose failure an error reports; empty for an error that has another cause."""
-    text = str(error)
-    if not isinstance(error, (ExecutionError, ModelFormatError)) or not _FAULT.search(text):
-        return ""
-    named = [r for r in default_plugins().records() if f"{r.distribution} {r.version}" in text]
-    return named[0].distribution if named else ""
 
 
 def _model_in(arguments: list[str]) -> str | None:

@@ -202,7 +202,7 @@ def imported(site: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> list[Bro
     [
         ("1 / 0\n", "ZeroDivisionError: .*line 1"),
         ("raise SystemExit(3)\n", "SystemExit: 3"),
-        ("table('Squash', domain='acme')\n", "no operator 'acme.Squash'.*line 2"),
+        ("table('Squash', domain='acme')\n", "acme.Squash.*line 2"),
         ("table('Relu')\n", "ai.onnx.Relu already has a table"),
         ("graph_table('fuse')\ngraph_table('fuse')\n", "pass 'fuse' already has a table of graphs .*line 3"),
         ("graph_table('fuse')\n", "the pass 'fuse', which no plugin provides"),

@@ -523,7 +523,6 @@ def test_backend_whose_supports_fails_is_warned_of_once_with_its_package(
             {"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=resize)},
             r"gave float32\[7\] for output 'y', expected",
         ),
-        ({"memory": lambda device: Memory("host")}, "the memory space 'host' is Lite's"),
         (
             {"compile": lambda *a: Negation(), "memory": lambda device: FaultyMemory(upload=leave)},
             "copying 'x' from host to .* with SystemExit: 3",

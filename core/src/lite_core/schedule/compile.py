@@ -121,6 +121,4 @@ def _checked_result(placed: PlacedPartition, executable: Executable, memory: Mem
                 f"{candidate}: its {type(instance).__name__} for partition {part.name!r} lacks "
                 f"{', '.join(missing)}; see lite_core/backend.py"
             )
-    if memory.space == _HOST.space and not isinstance(memory, HostMemory):
-        raise ExecutionError(f"{candidate}: the memory space 'host' is Lite's: its memory needs another name")
     return CompiledPartition(part, candidate, executable, memory)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsers import chromium
+from browsers import flawless_pages
 from report_samples import (
     DTYPES,
     HOSTILE,
@@ -36,12 +36,6 @@ EVERY_STATUS = ("crashed", "hung", "error", "failed", "xpass", "xfail", "unsuppo
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reports")
     report = small_report()
@@ -59,26 +53,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Browser, files: Path) -> Iterator[Open]:
-    """Opens reports; fails if a page loaded other files, logged messages or raised errors."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    problems: list[str] = []
-
-    def start(name: str, fragment: str = "") -> Page:
-        page = context.new_page()
-        address = (files / name).as_uri()
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("request", lambda request: problems.extend([request.url] if not is_own(request.url, address) else []))
-        page.goto(address + fragment)
-        return page
-
-    yield start
-    context.close()
-    assert problems == []
-
-
-def is_own(url: str, address: str) -> bool:
-    return url.split("#")[0] == address or url.startswith("data:")
+    """Opens reports by the names of their files."""
+    with flawless_pages(browser) as open_file:
+        yield lambda name, fragment="": open_file(files / name, fragment)
 
 
 def fragment(page: Page) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsers import chromium
+from browsers import flawless_pages
 from report_samples import HOSTILE, find, small_report
 
 from lite_conformance.cli import run_command_line
@@ -35,12 +36,6 @@ def reports() -> list[Report]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page, written by the command from three files."""
     folder = tmp_path_factory.mktemp("sides")
@@ -54,21 +49,9 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Browser, page_file: Path) -> Iterator[Open]:
-    """Opens the page; fails if it loads other files, logs messages or raises errors."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    problems: list[str] = []
-
-    def start(fragment: str = "") -> Page:
-        page = context.new_page()
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda r: problems.extend([r.url] if not r.url.startswith(("file:", "data:")) else []))
-        page.goto(page_file.as_uri() + fragment)
-        return page
-
-    yield start
-    context.close()
-    assert problems == []
+    """Opens the page, at a fragment of its address."""
+    with flawless_pages(browser) as open_file:
+        yield partial(open_file, page_file)
 
 
 def cell(page: Page, row: str, column: str) -> str:

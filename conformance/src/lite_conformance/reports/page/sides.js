@@ -34,7 +34,7 @@ function makeSides(parent, onChange) {
   const total = rows.reduce((sum, row) => sum + row.count, 0);
   let onlyDifferent = false;
   let showAll = false;
-  let openButton = null;
+  const grid = makeGrid(part, "side", panelOf, onChange);
   const toggleButton = h("button", {
     type: "button", class: "chip", id: "only-different", "aria-pressed": "false", disabled: total === 0,
     onclick: () => { onlyDifferent = !onlyDifferent; update(); },
@@ -57,10 +57,8 @@ function makeSides(parent, onChange) {
     const matched = list.filter(hasStatus).length;
     const parts = [...data.severity].filter((status) => counts.get(status)).map((status) => `${count(counts.get(status))} ${STATUS[status].word}`);
     const label = `${row.name}, ${subjects[s].name}: ${parts.join(", ")}${other.length ? `; ${plural(other.length, "differs", "differ")}` : ""}`;
-    const button = h("button", {
-      type: "button", class: matched ? "cell" : "cell faded", "data-status": worst, "data-side": `${row.name}|${subjects[s].label}`,
-      tabindex: "-1", "aria-label": label, title: label, "aria-expanded": "false",
-    }, h("span", { class: "mark", "aria-hidden": "true" }, STATUS[worst].sign), h("span", {}, `${passed}/${list.length}`),
+    const button = gridButton("side", `${row.name}|${subjects[s].label}`, worst,
+      { passed, total: list.length, faded: !matched, "aria-label": label, title: label },
       other.length ? h("span", { class: "unequal" }, `≠ ${count(other.length)}`) : null);
     button.shown = other.length ? other : shown;
     button.side = s;
@@ -69,7 +67,7 @@ function makeSides(parent, onChange) {
 
   function update() {
     const query = words();
-    const grid = h("tbody", {});
+    const body = h("tbody", {});
     let held = 0;
     for (const [index, row] of rows.entries()) {
       const cells = subjects.map((_, s) => cell(row, s, query));
@@ -79,54 +77,19 @@ function makeSides(parent, onChange) {
         held += 1;
         continue;
       }
-      grid.append(h("tr", { "data-op": row.name }, h("th", { scope: "row", class: "op" }, row.name), cells.map(({ element }) => element)));
+      body.append(h("tr", { "data-op": row.name }, h("th", { scope: "row", class: "op" }, row.name), cells.map(({ element }) => element)));
     }
     toggleButton.setAttribute("aria-pressed", String(onlyDifferent));
-    const table = h("table", { class: "matrix sides", role: "grid", "aria-labelledby": "sides-title" }, head(), grid);
-    table.addEventListener("click", (event) => {
-      const button = event.target.closest("button.cell");
-      if (button) open(button, true);
+    grid.show("matrix sides", head(), body, {
+      more: moreButton(held, `Show ${plural(held, "more operator")} without differences`, () => { showAll = true; update(); }),
+      empty: "No case matches.",
     });
-    table.addEventListener("keydown", (event) => moveInGrid(event, grid, () => { close(); onChange.hash(); }));
-    const frame = h("div", { class: "frame" }, table);
-    const more = h("button", { type: "button", class: "more", hidden: held === 0, onclick: () => { showAll = true; update(); } },
-      `Show ${plural(held, "more operator")} without differences`);
-    part.body.replaceChildren(grid.childElementCount ? frame : h("p", { class: "empty" }, "No case matches."), more);
-    frame.classList.toggle("scrolls", table.scrollWidth > frame.clientWidth);
-    const first = grid.querySelector("button.cell");
-    if (first) first.tabIndex = 0;
-    openButton = null;
-    const wanted = filters.side && [...grid.querySelectorAll("button.cell")].find((button) => button.dataset.side === filters.side);
-    if (wanted) open(wanted, false);
   }
 
-  function close() {
-    if (!openButton) return;
-    openButton.setAttribute("aria-expanded", "false");
-    openButton.closest("tr").nextElementSibling.remove();
-    openButton = null;
-    filters.side = "";
-  }
-
-  function open(button, byHand) {
-    const again = button === openButton;
-    close();
-    if (!again) {
-      const shut = h("button", { type: "button", class: "plain", onclick: () => { close(); onChange.hash(); button.focus(); } }, "Close");
-      const items = button.shown.filter(({ sides }) => hasStatus(sides[button.side]))
-        .sort((a, b) => worstFirst(a.sides[button.side], b.sides[button.side]));
-      const panel = h("div", { class: "panel", role: "region", "aria-label": button.getAttribute("aria-label") },
-        h("div", { class: "panel-head" }, h("b", {}, button.getAttribute("aria-label")), shut),
-        lazyList(items, ({ sides }) => sideRow(sides, button.side), { first: 25, step: 100 }));
-      panel.addEventListener("keydown", (event) => { if (event.key === "Escape") shut.click(); });
-      const row = button.closest("tr");
-      row.after(h("tr", { class: "panel-row" }, h("td", { colspan: row.childElementCount }, panel)));
-      button.setAttribute("aria-expanded", "true");
-      openButton = button;
-      filters.side = button.dataset.side;
-    }
-    if (byHand) onChange.hash();
-    setTabStop(part.body, button);
+  function panelOf(button) {
+    const items = button.shown.filter(({ sides }) => hasStatus(sides[button.side]))
+      .sort((a, b) => worstFirst(a.sides[button.side], b.sides[button.side]));
+    return lazyList(items, ({ sides }) => sideRow(sides, button.side), { first: 25, step: 100 });
   }
 
   return { update };

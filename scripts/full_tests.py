@@ -33,9 +33,10 @@ __all__ = ["PARTS"]
 PARTS: dict[str, str] = {
     "arm": "every operator on an emulated ARM processor, and PoCL there; takes hours",
     "browser": "the conformance report, and the pages of lite-tools, in a browser",
+    "commands": "every command on real models: its JSON against its schema, and its text in 80 columns and in a pipe",
     "conformance": "the whole conformance suite on host, x86, onnxruntime and numba",
     "cpu": "CPU kernels at every level of x86 that runs here, against the references",
-    "examples": "the backend in examples/jax_backend: its tests, real models, and the conformance suite on it",
+    "examples": "the notebooks; examples/jax_backend: its tests, real models, and the conformance suite on it",
     "faults": "planted faults, each of which the listed test must find",
     "models": "whole networks, exported by Paddle, on x86 and OpenCL, in all precisions",
     "mutation": "a sample of the faults planted into the references, which the conformance suite must find",
@@ -47,11 +48,14 @@ PARTS: dict[str, str] = {
     "packages": "wheels in clean environments, the tutorial, and benchmarks",
     "paddle-lite": "Paddle-Lite's own files and scripts, beside its wheel for Python 3.10; operators of Paddle",
     "reliability": "kills, full disks, limits of the system, failing calls, damaged inputs, and endurance",
+    "site": "the site, built strictly; the examples of its pages; error classes and their messages",
     "versions": "the lowest and newest versions of other packages on Python 3.10 and 3.13, and each supported llvmlite",
 }
 
 #: The parts that are run only if they are named, or with all others.
 LONG = frozenset({"arm"})
+#: What make makes for a part.
+_MADE = {"paddle-lite": "paddle-lite", "site": ".venv-docs/.ready"}
 #: The environment of the part ``arm``, and the variable with the seed of its samples.
 _ARM_ENVIRONMENT, _SEED = ".venv-arm", "LITE_TEST_SEED"
 
@@ -102,8 +106,8 @@ def _run_part(part: str, folder: Path, *, again: bool) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if part == "arm":
         _prepare_emulation()
-    elif part == "paddle-lite":
-        subprocess.run(["make", "paddle-lite"], cwd=ROOT, check=True)
+    elif part in _MADE:
+        subprocess.run(["make", _MADE[part]], cwd=ROOT, check=True)
     files = files_of(part)
     print(f"{part}: {PARTS[part]}; {len(files)} file(s)", flush=True)
     results = [_run_file(part, file, folder) for file in files]

@@ -32,8 +32,13 @@ def _row(results: Results) -> list[str]:
 
 
 def _notes(found: list[Results]) -> str:
-    notes = [f"`{r.backend}` was run on {r.day}{f' with {r.selection}' if r.selection else ''}." for r in found]
+    notes = [f"`{r.backend}` was run on {r.day}{_selected(r)}." for r in found]
     return "\n".join(notes)
+
+
+def _selected(results: Results | ProfileResults) -> str:
+    """Return the selection of cases, if there was one, in a form that Markdown leaves alone."""
+    return f" with {results.selection}".replace("*", r"\*") if results.selection else ""
 
 
 def profiles() -> str:
@@ -45,7 +50,7 @@ def profiles() -> str:
     rows = [_profile_row(results) for results in found]
     runs: dict[str, list[str]] = {}
     for r in found:
-        run = f"`{r.backend}` was run on {r.day}{f' with {r.selection}' if r.selection else ''}"
+        run = f"`{r.backend}` was run on {r.day}{_selected(r)}"
         runs.setdefault(run, []).append(r.profile)
     notes = [f"{run}: {', '.join(names)}." for run, names in runs.items()]
     return f"\n{table(titles, rows, right=range(4, len(titles)))}\n{chr(10).join(notes)}\n"

@@ -54,7 +54,7 @@ def modules_of(name: str) -> str:
 def summary(docstring: str) -> str:
     """Return the first sentence of a docstring in Markdown."""
     sentence = re.split(r"\.\s", " ".join(docstring.split()) + " ")[0].rstrip(": ")
-    return re.sub(r":\w+:`(\w+)`", r"`\1`", sentence).replace("``", "`")
+    return re.sub(r":\w+:`~?([\w.]+)`", r"`\1`", sentence).replace("``", "`")
 
 
 BLOCKS = {

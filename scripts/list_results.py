@@ -86,7 +86,7 @@ def claims(folder: Path = FOLDER) -> str:
     titles = ["processor", "models", "condition", "best other engine / Lite", "Lite is ahead on", "and behind on"]
     pictures = "".join(
         f"\n![Speed of each engine on each model, as a share of the fastest other engine, on {results.name}]"
-        f"(docs/results/{name}.svg)\n"
+        f"(results/{name}.svg)\n"
         for name, results in processors.items()
         if _charted(results)
     )

@@ -1,7 +1,7 @@
 """Write all generated files and blocks or, with ``--check``, report the stale ones; ``make docs`` calls it.
 
 Generated are the drawing of the packages, the charts of the benchmarks, the core's file of known distributions, the
-lists of public names, and blocks of pages between
+lists of public names, the JSON Schemas, what all distributions state alike, and blocks of pages between
 
     <!-- begin NAME: written by make docs -->
     <!-- end NAME -->
@@ -20,9 +20,11 @@ from importlib import import_module
 from pathlib import Path
 
 import draw_architecture
+import json_schemas
 import known_distributions
 import list_public_api
 import list_results
+import shared_metadata
 from workspace import ROOT
 
 __all__ = ["generated", "pages", "stale", "writers"]
@@ -37,8 +39,10 @@ def generated() -> dict[Path, str]:
         draw_architecture.FILE: draw_architecture.drawing(),
         **list_results.charts(),
         **list_public_api.files(),
+        **json_schemas.files(),
+        **shared_metadata.files(),
     }
-    return files | {page: with_blocks(page.read_text(encoding="utf-8")) for page in pages()}
+    return files | {page: with_blocks(files.get(page) or page.read_text(encoding="utf-8")) for page in pages()}
 
 
 def pages() -> list[Path]:

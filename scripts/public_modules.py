@@ -47,14 +47,16 @@ _FOR_PLUGINS: dict[str, str] = {
     "lite_core.memory": "HostMemory read_only",
     "lite_core.deadline": "check_time",
     "lite_core.checks": "is_there",
+    "lite_core.log": "tracked",
     "lite_core.forking": "",
     "lite_core.storage": "cache_folder cache_limit configuration configuration_folder",
     "lite_core.errors": "",
     "lite_tools.commands": (
         "EXIT_CRASH EXIT_FAILURE EXIT_FILE EXIT_NOTHING EXIT_OK EXIT_UNAVAILABLE EXIT_USAGE ImageOptions LazyCommand "
         "UnavailableError backend_option backend_options_option backends_of check_writable collect_inputs console "
-        "input_option json_option milliseconds model_argument parse_shapes precision_option print_json print_notes "
-        "reader_option seed_option shape_option shown_progress table threads_option tune_option"
+        "input_option json_option milliseconds model_argument parse_shapes precision_option print_error print_json "
+        "print_notes print_text reader_option seed_option set_progress shape_option shown_progress table "
+        "threads_option tune_option version_option"
     ),
     "lite_conformance.plugin_cases": "",
     "lite_conformance.pytest_plugin": "",
@@ -85,8 +87,8 @@ _LIBRARIES: dict[str, str] = {
 #: Classes of objects that only Lite makes, with their public members; all if empty.
 _MADE_BY_LITE: dict[str, str] = {
     "lite_core.Session": (
-        "assignment bind computes describe devices graph inputs last_profile notes outputs plan_statistics prepare run "
-        "selection_log shortfalls"
+        "assignment bind close closed computes describe devices graph inputs last_profile name notes outputs "
+        "plan_statistics prepare run run_async selection_log shortfalls"
     ),
     "lite_core.RunProfile": "as_dict by_device by_op copies kernels partitions plan_seconds seconds to_json",
     "lite_core.session.Binding": "inputs outputs run",

@@ -86,7 +86,7 @@ def _line_of_class(name: str, cls: type, has_parameters: bool) -> str:
     parameters = (
         f"({_parameters(inspect.signature(cls)) if _has_own_constructor(cls) else ''})" if has_parameters else ""
     )
-    bases = [base.__name__ for base in cls.__bases__ if issubclass(base, BaseException) or _is_ours(base)]
+    bases = [base.__name__ for base in cls.__bases__ if issubclass(base, BaseException) or _adds_members(base)]
     return f"{name}: {kind}{parameters}" + (f" extends {', '.join(bases)}" if bases else "")
 
 
@@ -115,6 +115,11 @@ def _members(cls: type) -> dict[str, str]:
             if name[0] != "_" or name in _SPECIAL:
                 found[name] = _line_of_member(name, thing, one, found.get(name, ""))
     return found
+
+
+def _adds_members(base: type) -> bool:
+    """Return True if a base class of Lite has public members; without them it is nobody's business."""
+    return _is_ours(base) and any(name[0] != "_" for name in vars(base))
 
 
 def _slots(cls: type) -> tuple[str, ...]:

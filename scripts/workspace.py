@@ -22,9 +22,15 @@ if sys.version_info >= (3, 11):
 else:  # in a new environment, which has only pip
     from pip._vendor import tomli as tomllib
 
-__all__ = ["ROOT", "Distribution", "distributions", "distributions_for_demo", "requirements"]
+__all__ = ["ROOT", "Distribution", "distributions", "distributions_for_demo", "parse_toml", "requirements"]
 
 ROOT = Path(__file__).parents[1]
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a text in TOML contains."""
+    content: dict[str, Any] = tomllib.loads(text)
+    return content
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,7 @@ class Distribution:
 
     @cached_property
     def pyproject(self) -> dict[str, Any]:
-        table: dict[str, Any] = tomllib.loads((self.folder / "pyproject.toml").read_text(encoding="utf-8"))
-        return table
+        return parse_toml((self.folder / "pyproject.toml").read_text(encoding="utf-8"))
 
     @property
     def name(self) -> str:

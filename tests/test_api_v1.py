@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
@@ -20,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hatchling.build import build_wheel
 from installed_plugins import lite, plugins_of
+from unpacked_wheels import unpacked_wheel
 
 import lite_core as core
 from lite_conformance import read_report
@@ -61,15 +60,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel of the package and unpack it into a folder, with its dist-info."""
     folder = tmp_path_factory.mktemp("granite")
     shutil.copytree(PACKAGE, folder / "sources", ignore=shutil.ignore_patterns("__pycache__", "dist"))
-    before = Path.cwd()
-    os.chdir(folder / "sources")
-    try:
-        wheel = build_wheel(str(folder))
-    finally:
-        os.chdir(before)
-    with zipfile.ZipFile(folder / wheel) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
+    return unpacked_wheel(folder / "sources", folder)
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ IMPORTS_OF_ORDINARY_PLUGINS = ("lite_core",)
 #: Modules of the core from the bottom up: a module imports only modules above it in this list.
 MODULES_OF_THE_CORE = [
     "version",
+    "notebooks",
     "errors",
     "checks",
     "deadline",

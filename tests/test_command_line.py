@@ -230,13 +230,20 @@ def test_inputs_of_a_wrong_shape_are_usage_errors(tmp_path: Path, shape: tuple[i
     assert f"next: lite inspect '{model}'" in completed.stderr
 
 
-def test_outputs_are_written_to_the_exact_path(tmp_path: Path, toy: dict[str, str]) -> None:
+def test_outputs_are_written_in_the_format_that_their_name_says(tmp_path: Path, toy: dict[str, str]) -> None:
     completed = lite("run", "model.toy", "--save", "out", folder=tmp_path, **toy)
     assert completed.returncode == 0, completed.stderr
-    with zipfile.ZipFile(tmp_path / "out") as archive:
+    assert "note: 'out' has no ending: 'out.npz' is written" in completed.stderr
+    with zipfile.ZipFile(tmp_path / "out.npz") as archive:
         assert archive.namelist() == ["file.npy"]
-    with np.load(tmp_path / "out") as outputs:
+    with np.load(tmp_path / "out.npz") as outputs:
         assert outputs["file"].shape == (2,)
+    completed = lite("run", "model.toy", "--save", "out.npy", folder=tmp_path, **toy)
+    assert completed.returncode == 0, completed.stderr
+    assert np.load(tmp_path / "out.npy").shape == (2,)
+    completed = lite("run", "model.toy", "--save", "out.csv", folder=tmp_path, **toy)
+    assert (completed.returncode, (tmp_path / "out.csv").exists()) == (2, False)
+    assert "next: lite run model.toy --save out.npz" in completed.stderr
 
 
 def no_constant(name: str) -> NoReturn:

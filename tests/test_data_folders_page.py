@@ -8,13 +8,13 @@ import unittest
 from pathlib import Path
 
 import pytest
-from worked_pages import FILES, PageRunner, blocks, commands, matches, target_of
 
 from lite_conformance.cases.case import Settings
 from lite_conformance.data_folders.exporting import export
 from lite_conformance.data_folders.judging import judge
 from lite_conformance.reports.record import Status
 from lite_conformance.run.selection import Selection, parse_level
+from worked_pages import FILES, PageRunner, blocks, commands, matches, target_of
 
 pytestmark = pytest.mark.full("conformance")
 

@@ -131,6 +131,32 @@ def test_the_metadata_is_complete_and_an_index_accepts_it(distribution: Distribu
     assert not unbounded, "a minor version of another package may remove what this one uses"
 
 
+def test_the_extras_of_the_core_name_distributions_and_extras_that_exist() -> None:
+    by_name = {distribution.name: distribution for distribution in distributions()}
+    extras = by_name["lite-core"].extras
+    assert extras.keys() >= {"tools", "images", "all"}
+    own = [Requirement(text) for listed in extras.values() for text in listed if text.startswith("lite-")]
+    assert not [str(one) for one in own if one.name not in by_name or not one.extras <= by_name[one.name].extras.keys()]
+    assert not [str(one) for one in own if one.name != "lite-core" and not is_bounded(one)]
+
+
+def test_the_extra_all_brings_every_distribution_that_users_install() -> None:
+    """Libraries come with the backends that need them; a distribution that nothing else brings must be listed."""
+    every = {distribution.name: distribution for distribution in distributions()}
+    pending, brought = [Requirement("lite-core[all]")], set()
+    while pending:
+        name = pending.pop()
+        if name.name in every and str(name) not in brought:
+            brought |= {str(name), name.name}
+            own = every[name.name]
+            listed = [
+                *own.pyproject["project"].get("dependencies", ()),
+                *(r for e in name.extras for r in own.extras[e]),
+            ]
+            pending += map(Requirement, listed)
+    assert every.keys() <= brought
+
+
 def is_bounded(requirement: Requirement) -> bool:
     """Return True if a requirement states the oldest version that is enough, and excludes later minor versions."""
     return {clause.operator for clause in requirement.specifier} >= {">=", "<"}

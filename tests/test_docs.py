@@ -18,8 +18,9 @@ from lite_core.plugins import PluginManager
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
+    ROOT / "README.zh.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *ROOT.glob("*/*/README.md"),
 ]
 

@@ -19,7 +19,7 @@ def test_nothing_is_stale() -> None:
 
 
 def test_every_list_is_on_a_page_and_every_block_of_a_page_is_written() -> None:
-    text = "".join(page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+    text = "".join(page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
     begun = re.findall(r"<!-- begin (.+?)(?:: written by make docs)? -->", text)
     assert sorted(begun) == sorted(make_docs.writers())
 

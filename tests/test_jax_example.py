@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +14,8 @@ import numpy as np
 import onnx_catalog
 import pytest
 from conformance_command import assert_every_letter, assert_green, cases_of
-from hatchling.build import build_wheel
 from test_architecture import code_lines
+from unpacked_wheels import unpacked_wheel
 
 from import_graph import imported_names, modules_in
 from workspace import ROOT
@@ -55,15 +54,9 @@ def test_the_conformance_parts_have_every_letter() -> None:
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     """Environment variables with which a new process finds the package, unpacked from its wheel."""
-    folder, before = tmp_path_factory.mktemp("jax"), Path.cwd()
-    os.chdir(EXAMPLE)
-    try:
-        wheel = build_wheel(str(folder))
-    finally:
-        os.chdir(before)
-    with zipfile.ZipFile(folder / wheel) as archive:
-        archive.extractall(folder / "site")
-    found = os.pathsep.join(filter(None, [str(folder / "site"), os.environ.get("PYTHONPATH")]))
+    folder = tmp_path_factory.mktemp("jax")
+    site = unpacked_wheel(EXAMPLE, folder)
+    found = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": found, "LITE_CACHE_DIR": str(folder / "cache")}
 
 

@@ -29,9 +29,12 @@ SHAPE = (1, 3, 224, 224)
 PAGES = {
     "README.md": 1,
     "core/README.md": 1,
+    "docs/api.md": 1,
     "docs/converting.md": 1,
+    "docs/index.md": 1,
     "docs/model-file.md": 1,
     "docs/onnx.md": 1,
+    "docs/troubleshooting.md": 1,
     "plugins/lite_cpu/README.md": 1,
     "plugins/lite_x86/README.md": 1,
 }
@@ -93,6 +96,19 @@ def test_commands_of_one_file_for_several_devices(folder: Path) -> None:
     shown = [run(command) for command in commands]
     assert len(shown) == 2
     assert re.search(r"^ran on opencl in [\d.]+ ms; loaded in [\d.]+ ms$", shown[1], re.MULTILINE)
+
+
+FIRST = re.findall(
+    r"^    (lite .*)$",
+    (ROOT / "README.md").read_text(encoding="utf-8").partition("## Run a model")[2].partition("\n## ")[0],
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize("command", in_part("packages", FIRST, [c for c in FIRST if not c.startswith("lite bench")]))
+def test_command_that_readers_type_first(command: str, folder: Path) -> None:
+    requires(*(name for name in ("x86",) if name in command))
+    assert run(command)
 
 
 def readme_commands() -> list[str]:

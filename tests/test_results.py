@@ -109,7 +109,7 @@ def test_claims_name_the_processor_and_the_models_on_which_lite_is_behind(tmp_pa
     ):
         assert line in lines
     assert not any("batch" in line for line in lines)
-    assert any("](docs/results/some-lake.svg)" in line for line in lines)
+    assert any("](results/some-lake.svg)" in line for line in lines)
 
 
 def test_details_have_every_time_and_its_origin(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from worked_pages import FILES, Block, PageRunner, blocks, commands, matches, replaced, target_of
 
 DOCS = Path(__file__).parents[1] / "docs"

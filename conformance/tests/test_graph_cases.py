@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from graph_backends import Array, FarMemory, FarWalker, Storage, Values, Walker, producer, record_of, subject_of
 
+from lite_conformance.cases import contract
 from lite_conformance.cases.case import Case, Context, Settings
 from lite_conformance.cases.graphs import cases
 from lite_conformance.judge.outcome import Replay
@@ -345,6 +346,16 @@ def test_wrong_backend_fails(make: Callable[[], Walker], name: str, reason: str)
     record = record_of(CASES, name, make())
     assert record.status is Status.FAILED, record.reason
     assert reason in record.reason
+
+
+def test_memory_that_claims_to_be_main_memory_is_told_to_change_its_name() -> None:
+    """The suite asks the backend itself: a session may move its nodes to another device."""
+    checks = {case.name: case for case in contract.cases()}
+    assert record_of(checks, "contract[memory]", FarWalker()).status is Status.PASSED
+    record = record_of(checks, "contract[memory]", _ClaimsMainMemory())
+    assert record.status is Status.FAILED
+    assert "calls its space 'host', which is main memory" in record.reason
+    assert "allocate() returned Storage" in record.reason
 
 
 def test_ignored_pin_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,12 +23,13 @@ def is_young(item: object) -> bool:
 
 @pytest.mark.parametrize("for_life", [False, True])
 def test_what_is_built_for_life_becomes_old(for_life: bool) -> None:
+    of_python = gc.get_freeze_count()  # not 0 in CPython 3.12
     with collector_paused(for_life=for_life):
         assert not gc.isenabled()
         built: list[object] = [[]]
     gc.disable()  # a collection would make it older
     assert is_young(built) == (not for_life)
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() == (0 if for_life else of_python)
 
 
 def test_what_the_program_has_frozen_stays_frozen() -> None:

@@ -14,8 +14,9 @@ from lite_core.builder import GraphBuilder
 from lite_core.builtin import HostBackend, NullBackend
 from lite_core.ir import Attribute, Node
 from lite_core.memory import HostMemory
+from lite_core.ops.work import Work, work_of
 from lite_core.schedule import costs
-from lite_core.schedule.costs import Costs, Link, Work, measure_link, work_of
+from lite_core.schedule.costs import Costs, Link, measure_link
 from lite_core.schedule.devices import Candidate
 
 Array = np.ndarray[Any, Any]

@@ -19,9 +19,10 @@ from lite_core.builtin import HostBackend
 from lite_core.ir import Graph, Node, Value
 from lite_core.memory import HostMemory
 from lite_core.ops.evaluate import evaluate_graph
+from lite_core.ops.work import bytes_of
 from lite_core.plugins import plugins_with
 from lite_core.schedule import costs as costs_module
-from lite_core.schedule.costs import Costs, Link, bytes_of
+from lite_core.schedule.costs import Costs, Link
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.islands import merge_islands
 from lite_core.schedule.partition import split

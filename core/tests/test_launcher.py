@@ -135,4 +135,4 @@ def convert(model, output, **named):
 
 
 def test_lite_tools_declares_its_entry_points() -> None:
-    assert {entry.name for entry in installed_entry_points("lite.tools")} == {"convert", "main", "taps"}
+    assert {entry.name for entry in installed_entry_points("lite.tools")} == {"convert", "html", "main", "taps"}

@@ -113,7 +113,7 @@ def changed(path: Path, **changes: Any) -> Path:
 def test_file_without_names_of_packages_is_read(written: Path) -> None:
     with pytest.raises(UnsupportedOperatorError) as caught:
         load(changed(written, packages=None), plugins=PluginManager(list))
-    assert "no loaded plugin" in caught.value.problems[0].reason
+    assert "no installed package" in caught.value.problems[0].reason
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_name_of_a_package_that_is_no_name_is_refused(written: Path, packages: A
         ("Relu", "lite", 'it has Relu in the domain of ONNX (domain="")'),
         ("Cnv", "", "did you mean Conv?"),
         ("Zyxxy", "", "`lite ops` lists"),
-        ("Relu", "nobody", "no loaded plugin provides operators of the domain nobody"),
+        ("Relu", "nobody", "no installed package has operators of the domain nobody"),
     ],
 )
 def test_operator_in_another_domain_or_misspelt_is_found(name: str, domain: str, said: str) -> None:

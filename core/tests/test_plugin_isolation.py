@@ -16,7 +16,15 @@ from device_memory import Memory
 from lite_core import ops
 from lite_core.backend import Buffer, Stale
 from lite_core.builder import GraphBuilder
-from lite_core.errors import ExecutionError, GraphError, InputError, ModelFormatError, PluginError
+from lite_core.errors import (
+    BackendUnavailableError,
+    ExecutionError,
+    GraphError,
+    InputError,
+    LiteError,
+    ModelFormatError,
+    PluginError,
+)
 from lite_core.formats import read_model
 from lite_core.ir import DType, Graph, Node, TensorType, Value
 from lite_core.kernel_backend import KernelBackend
@@ -356,6 +364,19 @@ def test_pass_that_fails_is_recorded_and_left_out(caplog: pytest.LogCaptureFixtu
     assert len(calls) == before
 
 
+def test_pass_is_logged_before_it_runs(caplog: pytest.LogCaptureFixture) -> None:
+    """If a pass ends the process, the last line of the log names it and its package."""
+    last: list[str] = []
+
+    def call(graph: Graph) -> PassResult:
+        last.append([record.getMessage() for record in caplog.records if record.name == "lite.passes"][-1])
+        return PassResult(graph, False)
+
+    caplog.set_level("DEBUG", "lite")
+    load(identity(), plugins=plugins_of(a=lambda: plugin(lite_passes=[PluginPass(call)])))
+    assert last == ["round 1: running plugin-pass (lite-a 1.0)"]
+
+
 def test_edits_of_a_pass_that_says_it_changed_nothing_are_dropped() -> None:
     plugins = plugins_of(a=lambda: plugin(lite_passes=[PluginPass(edit_and_deny)]))
     assert load(doubled(), plugins=plugins).run(x=[1, -3])["y"].tolist() == [2, -6]
@@ -449,8 +470,9 @@ def test_operator_with_a_broken_reference_is_named_with_its_package(reference: A
     x, y = (Value(v, TensorType(DType.FLOAT32, (1,))) for v in "xy")
     graph = Graph("broken", inputs=[x], outputs=[y], nodes=[Node(name, [x], [y], domain="test.isolation")])
     session = load(graph, plugins=plugins_of(a=lambda: plugin(lite_ops=[broken])))
-    with pytest.raises(ExecutionError, match=rf"{name}.*lite-a 1\.0 {message}"):
+    with pytest.raises(ExecutionError, match=rf"{name}.*lite-a 1\.0 {message}") as caught:
         session.run(x=[1])
+    assert caught.value.source == "lite-a 1.0"
 
 
 @pytest.mark.parametrize("infer", [lambda inference: [], lambda inference: [("a",)], lambda inference: "float32[1]"])
@@ -555,6 +577,102 @@ def test_backend_whose_supports_fails_is_warned_of_once_with_its_package(
 def test_error_of_a_backend_names_its_package(members: dict[str, Any], message: str) -> None:
     with pytest.raises(ExecutionError, match=rf"backend 'faulty' \(lite-a 1\.0\).*{message}"):
         load(identity(), backend="faulty", plugins=faulty(**members)).run(x=[1])
+
+
+def test_failing_kernel_names_its_package() -> None:
+    backend = KernelBackend("faulty")
+    backend.kernel("Neg")(fail)
+    plugins = plugins_of(a=lambda: plugin(lite_backends=[backend]))
+    with pytest.raises(ExecutionError, match=r"kernel .*fail failed with KeyError: 'oops' \(lite-a 1\.0\)$") as caught:
+        load(identity(), backend="faulty", plugins=plugins).run(x=[1])
+    assert caught.value.source == "lite-a 1.0"
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize(
+    ("members", "source"),
+    [
+        ({"compile": fail}, "lite-a 1.0"),
+        ({"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=fail)}, "lite-a 1.0"),
+        ({"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=lambda *a: damaged(Path()))}, ""),
+        ({"compile": lambda *a: Negation(), "memory": lambda device: FaultyMemory(upload=fail)}, "lite-a 1.0"),
+        ({"compile": lambda *a: Negation(), "memory": lambda device: FaultyMemory(download=fail)}, "lite-a 1.0"),
+    ],
+)
+def test_error_has_the_package_at_fault(members: dict[str, Any], source: str) -> None:
+    with pytest.raises(LiteError) as caught:
+        load(identity(), backend="faulty", plugins=faulty(**members)).run(x=[1])
+    assert caught.value.source == source
+
+
+@pytest.mark.parametrize(("failing", "source"), [("upload", "lite-b 1.0"), ("download", "lite-a 1.0")])
+def test_copy_between_two_devices_blames_the_one_that_failed(failing: str, source: str) -> None:
+    """The tensor goes from ``first`` to ``second``, through main memory."""
+
+    def backend(name: str, op: str, **members: Any) -> KernelBackend:
+        made, memory = KernelBackend(name), FaultyMemory(**members)
+        made.kernel(op)(np.negative)
+        memory.space = name
+        made.__dict__.update(compile=lambda *a: Negation(), memory=lambda device: memory)
+        return made
+
+    b = GraphBuilder("two")
+    b.output(b.add("Abs", [b.add("Neg", [b.input("x", "float32", [1])])]), "y")
+    first = backend("first", "Neg", **{failing: fail} if failing == "download" else {})
+    second = backend("second", "Abs", **{failing: fail} if failing == "upload" else {})
+    plugins = plugins_of(a=lambda: plugin(lite_backends=[first]), b=lambda: plugin(lite_backends=[second]))
+    with pytest.raises(ExecutionError, match="from first to second memory failed") as caught:
+        load(b.build(), backend=["first", "second"], plugins=plugins).run(x=[1])
+    assert caught.value.source == source
+
+
+@pytest.mark.parametrize("member", ["upload", "download", "allocate"])
+def test_device_whose_memory_fails_is_left_out_of_auto(caplog: pytest.LogCaptureFixture, member: str) -> None:
+    calls: list[int] = []
+
+    def fail_once_more(*arguments: Any) -> Any:
+        calls.append(1)
+        raise KeyError("oops")
+
+    memory = FaultyMemory(**{member: fail_once_more})
+    memory.space = f"its {member} fails"
+    plugins = faulty(compile=lambda *a: Negation(), memory=lambda device: memory)
+    b = GraphBuilder("open")
+    b.output(b.add("Neg", [b.input("x", "float32", ["n"])]), "y")
+    session = load(b.build(), plugins=plugins)
+    for size in (1, 2):
+        assert session.run(x=np.ones(size, np.float32))["y"].tolist() == [-1] * size
+    assert session.devices == ("host",)
+    assert len(calls) == 1
+    said = "backend 'faulty' (lite-a 1.0) failed to compile partition 'all its nodes'"
+    assert f"{said} (1 nodes): copies to and from its memory fail: KeyError: 'oops', so this" in caplog.text
+    assert any("so this session does not use it" in note for note in session.notes)
+    with pytest.raises(ExecutionError, match=r"backend 'faulty' \(lite-a 1\.0\)"):
+        load(identity(), backend="faulty", plugins=plugins).run(x=[1])
+
+
+def test_backend_of_a_plugin_with_a_misspelt_hook_leads_to_the_plugin() -> None:
+    plugins = plugins_of(a=lambda: plugin(lite_backend=[KernelBackend("bad")]), b=good)
+    with pytest.raises(BackendUnavailableError) as caught:
+        load(identity(), backend="bad", plugins=plugins)
+    text = str(caught.value)
+    assert "plugin 'a' (lite-a 1.0) may have it, but failed: lite_backend is marked with @hookimpl" in text
+    assert "did you mean lite_backends? (`lite plugins lite-a`)" in text
+    with pytest.raises(BackendUnavailableError, match="plugin 'a' .*; pip install lite-opencl; `lite backends`"):
+        load(identity(), backend="opencl", plugins=plugins)
+
+
+def test_plugin_that_failed_elsewhere_is_not_suspected_to_have_a_backend() -> None:
+    plugins = plugins_of(a=lambda: plugin(lite_formats=[object()]), b=good)
+    plugins.ask("lite_formats")
+    with pytest.raises(BackendUnavailableError, match="none of Lite's packages brings it; `lite backends`"):
+        load(identity(), backend="bad", plugins=plugins)
+
+
+def test_misspelt_backend_is_told_with_the_similar_one() -> None:
+    for given in ("HOST", "hots", "hosst:1"):
+        with pytest.raises(BackendUnavailableError, match=r"\(installed: .*\): did you mean 'host'\? none of Lite's"):
+            load(identity(), backend=given, plugins=plugins_of(b=good))
 
 
 def test_reports_that_fail_do_not_fail_the_run(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from measuring import Measuring, X, network
 
-from lite_core import KernelBackend
+from lite_core import GraphBuilder, KernelBackend
 from lite_core.plugins import plugins_with
 from lite_core.session import RunProfile, Session, load
 from lite_tools.commands.profiles import print_profile
@@ -82,6 +82,15 @@ def test_profile_as_tables(measured: Session, capsys: pytest.CaptureFixture[str]
         f"sum 2 {part * 1e3:.3f} 100.0%",
     ]
     assert partitions[-1].endswith("4.000 100.0%")
+
+
+def test_nodes_of_a_device_that_does_not_measure_kernels_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    b = GraphBuilder("two")
+    b.output(b.add("Neg", [b.add("Neg", [b.add("Relu", [b.input("x", "float32", (2,))])])]))
+    session, profile = load(b.build(), backend="host", optimize=False), RunProfile()
+    session.run({"x": np.ones(2, np.float32)}, profile=profile)
+    print_profile(profile, session.assignment())
+    assert capsys.readouterr().out.endswith("host does not measure its kernels; its nodes are 2 x Neg, 1 x Relu\n")
 
 
 def test_profile_as_json(measured: Session) -> None:

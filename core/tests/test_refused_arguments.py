@@ -66,13 +66,20 @@ def test_load(name: str, value: Any) -> None:
         load(small_graph(), **{name: value})
 
 
-@pytest.mark.parametrize("given", [3, None, b"model", ["model"], "", "a\0b"])
+@pytest.mark.parametrize("given", [3, None, ["model"], "", "a\0b"])
 def test_paths(given: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_model(tmp_path / "model.lite", small_graph())
     monkeypatch.chdir(tmp_path)  # "" does not stand for the model in the working folder
     for read in (load, read_model):
         with pytest.raises(InputError, match=rf"^model must be the path .* is {type(given).__name__}"):
             read(given)
+
+
+def test_bytes_are_no_path() -> None:
+    with pytest.raises(InputError, match="^model must be the path .* is bytes"):
+        read_model(b"model")  # type: ignore[arg-type]
+    with pytest.raises(ModelFormatError, match="^model of 5 bytes is of an unknown format: it begins with b'model'"):
+        load(b"model")
 
 
 def test_objects_with_a_wrong_fspath_are_no_paths() -> None:

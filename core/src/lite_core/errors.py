@@ -21,6 +21,7 @@ __all__ = [
     "PassError",
     "PluginError",
     "RunTimeoutError",
+    "SessionClosedError",
     "UnsupportedOperatorError",
     "UntrustedCodeError",
 ]
@@ -28,6 +29,9 @@ __all__ = [
 
 class LiteError(Exception):
     """Base class of every error that Lite raises on purpose."""
+
+    #: Distribution and version of the plugin at fault, ``"lite-x86 0.1.0"``; empty if none is known to be.
+    source = ""
 
 
 class ModelFormatError(LiteError):
@@ -104,6 +108,10 @@ class ExecutionError(LiteError):
 
 class RunTimeoutError(ExecutionError, TimeoutError):
     """A run took longer than its ``timeout``; the session can run again."""
+
+
+class SessionClosedError(LiteError):
+    """A session, or a binding of it, was used after it was closed, or closed inside its own run."""
 
 
 class PluginError(LiteError):

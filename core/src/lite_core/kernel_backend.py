@@ -226,9 +226,8 @@ class _KernelStep:
             else:
                 returned = self.kernel.function(*inputs, **self.attributes)
                 results = returned if isinstance(returned, (tuple, list)) else (returned,)
-        for value, result in zip(self.node.outputs, results):
+        for value, array in zip(self.node.outputs, results):
             if value is not None:
-                array: Any = result
                 is_array = isinstance(array, np.ndarray)
                 if not (is_array and array.dtype == value.dtype.numpy and value.type.accepts(array.shape)):
                     found = f"{array.dtype}{[*array.shape]}" if is_array else type(array).__name__
@@ -243,7 +242,7 @@ class _KernelStep:
         moved = sum(arrays[value].nbytes for value in dict.fromkeys(self.used_values()))
         return KernelTime(self.kernel.function.__name__, (self.node.name,), seconds, bytes=moved)
 
-    def _run_with_out(self, inputs: list[Array | None]) -> Sequence[Array | None]:
+    def _run_with_out(self, inputs: list[Array | None]) -> Sequence[Any]:
         """Allocate the outputs and let the kernel write them."""
         types = self.definition.types_in_run(self.node, inputs)
         out = [None if t is None else HostMemory().allocate(t) for t in types]

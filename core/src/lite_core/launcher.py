@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from lite_core.backend import API_VERSION, Unavailable
+from lite_core.backend import API_VERSION
 from lite_core.errors import ConversionError
-from lite_core.plugins import available_backends, backend_sources, default_plugins, left_out_backends
+from lite_core.plugins import default_plugins
 from lite_core.plugins.installed import tool
 from lite_core.plugins.known import known_distributions
-from lite_core.schedule.probing import probe
+from lite_core.schedule import backends
 from lite_core.version import __version__
 
 __all__ = ["convert", "main"]
@@ -44,9 +44,7 @@ def convert(*arguments: Any, **named: Any) -> Any:
 
 
 def _backends() -> list[str]:
-    found = {n: probe(b, backend_sources()[n], automatic=True) for n, b in available_backends().items()}
-    told = {n: f"{a.reason}. {a.remedy}".strip() if isinstance(a, Unavailable) else "ready" for n, a in found.items()}
-    return [f"backend {name}: {state}" for name, state in {**told, **left_out_backends()}.items()]
+    return [f"backend {backend.name}: {backend.reason or 'ready'}" for backend in backends()]
 
 
 def _doctor() -> list[str]:

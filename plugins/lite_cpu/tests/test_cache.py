@@ -363,6 +363,23 @@ def test_get_many_builds_in_parallel(tmp_path):
     assert len(KernelCache(tmp_path).get_many([(key, build) for key in "abc"], threads=3)) == 3
 
 
+def test_get_many_reports_its_progress(tmp_path, caplog):
+    cache = KernelCache(tmp_path)
+    cache.get("a", Builder())
+    logger = logging.getLogger("lite.progress")
+    logger.addHandler(caplog.handler)  # its records do not reach the root
+    try:
+        with caplog.at_level(logging.DEBUG, "lite.progress"):
+            cache.get_many([(key, Builder()) for key in "abcd"], threads=2)
+    finally:
+        logger.removeHandler(caplog.handler)
+    steps = [f"compiling kernels: {done} of 3 done" for done in range(3)]
+    assert [record.getMessage() for record in caplog.records if record.name == "lite.progress"] == [
+        *steps,
+        "compiling kernels: over",
+    ]
+
+
 def test_get_many_passes_on_exceptions_of_builds(tmp_path):
     with pytest.raises(ZeroDivisionError):
         KernelCache(tmp_path).get_many([("a", Builder()), ("b", lambda: 1 // 0)], threads=2)  # type: ignore[list-item, return-value]

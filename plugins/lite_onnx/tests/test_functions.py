@@ -104,7 +104,7 @@ def test_problems_in_functions_are_reported_with_the_path_of_the_node(tmp_path: 
     with pytest.raises(UnsupportedOperatorError) as caught:
         load(model, tmp_path)
     found = {problem.op: problem.nodes for problem in caught.value.problems}
-    assert found == {"Unknown": ("layer.0/call/first",), "Odd": ("odd",)}
+    assert found == {"Unknown": ("layer.0/call/first",), "Strange": ("b",), "Odd": ("odd",)}
 
 
 def test_origins_contain_the_calling_node(tmp_path: Path) -> None:

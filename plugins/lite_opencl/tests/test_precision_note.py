@@ -1,4 +1,4 @@
-"""Notes about a precision that a device does not compute in."""
+"""Notes about a precision that a device does not compute in, and the types that a session computes in."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def test_notes_of_a_session() -> None:
     (note,) = load(graph, "opencl", precision="bfloat16").notes
     assert "OpenCL has no bfloat16" in note
     assert load(graph, "opencl").notes == ()
+
+
+def test_types_that_a_model_computes_in() -> None:
+    """16-bit floats are told of only where the model has any."""
+    for dtype, told in (("float32", "types of the model"), ("float16", "16-bit floats in float32")):
+        b = GraphBuilder("exp")
+        b.output(b.add("Exp", [b.input("x", dtype, [4])]), "y")
+        session = load(b.build(), "opencl")
+        session.plan({"x": (4,)})
+        (line,) = session.computes
+        assert line.endswith(told)

@@ -62,6 +62,23 @@ def test_cached_programs_are_not_rebuilt(tmp_path: Path) -> None:
     assert (counts(first), counts(second)) == ((0, 1, 0), (1, 0, 0))
 
 
+def test_building_and_storing_report_their_progress(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    programs, logger = library(tmp_path), logging.getLogger("lite.progress")
+    other = COPY._replace(defines=(("UNUSED", "1"), *COPY.defines))
+    logger.addHandler(caplog.handler)  # its records do not reach the root
+    try:
+        with caplog.at_level(logging.DEBUG, "lite.progress"):
+            programs.store(programs.load([COPY, other]).unfinished)
+    finally:
+        logger.removeHandler(caplog.handler)
+    shown = [record.getMessage() for record in caplog.records if record.name == "lite.progress"]
+    assert shown == [
+        f"{what}: {state}"
+        for what in ("building programs", "storing programs")
+        for state in ("0 of 2 done", "1 of 2 done", "over")
+    ]
+
+
 def test_program_is_not_cached_before_it_has_run(tmp_path: Path) -> None:
     first = library(tmp_path)
     first.load([COPY])

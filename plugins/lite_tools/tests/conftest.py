@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from browsers import browser
 from installed_plugins import site
 
 from lite_core.builder import GraphBuilder
 from lite_tools.writing import write_model
 
-__all__ = ["relu_model", "site"]
+__all__ = ["browser", "relu_model", "site"]
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from bench_samples import sample_document
-from browsers import chromium
+from browsers import flawless_pages
 
 from lite_tools.cli.bench_tables import print_document
 from lite_tools.pages.bench_report import bench_page
@@ -85,39 +84,25 @@ def test_texts_are_escaped() -> None:
 # **** in a browser ****
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
 @pytest.mark.full("browser")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("names", [("x86, 1 thread", "opencl", "host"), (HOSTILE,)], ids=["usual", "hostile"])
 def test_page_in_a_browser(browser: Browser, tmp_path: Path, scheme: str, names: tuple[str, ...]) -> None:
     (tmp_path / "a.html").write_text(bench_page(sample_document(names)), encoding="utf-8")
-    address = (tmp_path / "a.html").as_uri()
-    problems: list[str] = []
-    context = browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    page = context.new_page()
-    page.on("console", lambda message: problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda request: problems.extend([request.url] * (request.url != address)))
-    page.goto(address)
-    assert page.locator("svg.chart").count() == 3
-    assert page.locator("polygon.area").count() == 2 * len(names)
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    ink = page.evaluate("getComputedStyle(document.body).color")
-    brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (background, ink)]
-    assert (brightness[0] > brightness[1]) == (scheme == "light")
-    colour = page.evaluate("getComputedStyle(document.querySelector('polygon.area')).fill")
-    assert colour != "rgb(0, 0, 0)"  # the style sheet applies, also under the content security policy
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    charts = page.evaluate("[...document.querySelectorAll('svg.chart')].map(e => e.getBoundingClientRect().width)")
-    assert min(charts) >= 640, "a chart scrolls in its box rather than becoming too small to read"
-    first = "[...document.querySelectorAll('td:first-child')].map(e => getComputedStyle(e).whiteSpace)"
-    assert {*page.evaluate(first)} == {"nowrap"}
-    context.close()
-    assert problems == []
+    with flawless_pages(browser, width=1100, color_scheme=scheme) as open_file:
+        page = open_file(tmp_path / "a.html")
+        assert page.locator("svg.chart").count() == 3
+        assert page.locator("polygon.area").count() == 2 * len(names)
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        ink = page.evaluate("getComputedStyle(document.body).color")
+        brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (background, ink)]
+        assert (brightness[0] > brightness[1]) == (scheme == "light")
+        colour = page.evaluate("getComputedStyle(document.querySelector('polygon.area')).fill")
+        assert colour != "rgb(0, 0, 0)"  # the style sheet applies, also under the content security policy
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        charts = page.evaluate("[...document.querySelectorAll('svg.chart')].map(e => e.getBoundingClientRect().width)")
+        assert min(charts) >= 640, "a chart scrolls in its box rather than becoming too small to read"
+        first = "[...document.querySelectorAll('td:first-child')].map(e => getComputedStyle(e).whiteSpace)"
+        assert {*page.evaluate(first)} == {"nowrap"}

@@ -133,7 +133,7 @@ def test_outputs_are_independent_of_later_runs_threads_and_the_session(backend: 
 
 def test_requiring_a_backend() -> None:
     session = session_on(Unsteady(lambda: 0))
-    check_required(session, "unsteady", 0.0)
-    check_required(session, "x86", 1.0)
+    check_required(session, "unsteady", 0.0, "m.onnx")
+    check_required(session, "x86", 1.0, "m.onnx")
     with pytest.raises(LiteError, match=r"1 of 1 nodes .*'x86'(.|\n)*Relu"):
-        check_required(session, "x86", 0.5)
+        check_required(session, "x86", 0.5, "m.onnx")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -249,6 +249,27 @@ def test_backend_that_saves_something_else_is_named(output: Path, saved: Any) ->
         convert(network(), output, "toy", plugins=plugins_with(Whole()))
 
 
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [(lambda: {}["oops"], "failed with KeyError: 'oops'"), (lambda: 7, "returned int, expected a text")],
+)
+def test_state_without_a_compatibility_is_left_out_with_a_note(
+    output: Path, answer: Callable[[], Any], fault: str
+) -> None:
+    class Mute(Toy):
+        def compatibility(self, device: Device, options: Options) -> Any:
+            return answer()
+
+    report = convert(network(), output, "toy", plugins=plugins_with(Mute()))
+    (target,) = report.targets
+    assert target.saved_bytes == 0
+    (note,) = (note for note in target.notes if "compatibility()" in note)
+    assert note == f"compatibility() of this process {fault}, so that the file has no state for toy/0"
+    fresh = Toy()
+    np.testing.assert_array_equal(run(output, fresh)[1], EXPECTED)
+    assert (len(fresh.compiled), fresh.restored) == (1, 0)
+
+
 def test_one_file_for_two_targets(output: Path) -> None:
     plugins = plugins_with(Toy("a"), Toy("b"))
     report = convert(network(), output, ["a", "b", "a"], plugins=plugins)
@@ -287,6 +308,7 @@ def test_open_batch_is_prepared_for_one_item(output: Path) -> None:
     report = convert(network("n", 3), output, "toy", plugins=plugins_with(Toy()))
     assert report.targets[0].plans == ({"x": (1, 3)},)
     assert "--input-shape x=?x3" in report.notes[0]
+    assert "for other shapes" in report.notes[0]
 
 
 def test_other_open_dimensions_have_no_plan_without_shapes(output: Path) -> None:
@@ -296,6 +318,7 @@ def test_other_open_dimensions_have_no_plan_without_shapes(output: Path) -> None
     report = convert(b.build(), output, "toy", plugins=plugins_with(toy))
     assert report.targets[0].plans == ()
     assert "--input-shape x=2x?" in report.notes[0]
+    assert "the file has no plan, and sessions compile for each shape" in report.notes[0]
     assert report.agrees
     _, y = run(output, Toy())
     assert y.shape == (2, 3)

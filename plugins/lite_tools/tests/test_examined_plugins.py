@@ -333,7 +333,7 @@ def test_names_that_two_packages_claim_are_found(driver_site: Path) -> None:
         assert "a-chip 1.0" in plugin.record.error
         assert "lite-chip 1.0" in plugin.record.error
         (failure,) = plugin.record.failures
-        assert remedies_of(plugin.record, failure)[0] == f"LITE_PLUGINS=chip={plugin.record.distribution}"
+        assert remedies_of(plugin.record, failure)[0] == f"export LITE_PLUGINS=chip={plugin.record.distribution}"
 
 
 # **** commands ****

@@ -102,7 +102,7 @@ def test_a_format_whose_package_is_not_installed(
 ) -> None:
     alone = PluginManager(list)
     monkeypatch.setattr("lite_core.formats.choosing.default_plugins", lambda: alone)
-    monkeypatch.setattr("lite_tools.cli.program.default_plugins", lambda: alone)
+    monkeypatch.setattr("lite_tools.cli.plugin_steps.default_plugins", lambda: alone)
     (tmp_path / "model.onnx").write_bytes(b"\x08\x08\x12\x04test")
     code, told = ended(capsys, "check", tmp_path / "model.onnx")
     assert code == 3

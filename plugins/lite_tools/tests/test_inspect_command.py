@@ -38,6 +38,9 @@ def lite_passes():
 """
 
 
+PARTS = {"graph": ["--ops", "--weights"], "memory": ["--memory"], "sections": ["--sections"]}
+
+
 def ops_shown(shown: Any) -> dict[str, int]:
     counts: dict[str, int] = json.loads(shown.stdout)["op_counts"]
     return counts
@@ -89,6 +92,25 @@ def test_file_is_opened_once(
     shown = CliRunner().invoke(command, rest)
     assert shown.exit_code == 0, shown.output
     assert opened.count(str(relu_model)) == 1
+
+
+def test_parts_are_shown_one_after_another(tmp_path: Path, relu_model: Path) -> None:
+    shown = lite(tmp_path, "inspect", str(relu_model), "--ops", "--weights", "--memory", "--sections", "--origins")
+    assert shown.returncode == 0, shown.stderr
+    heads = ["operator  count", "constant  type  KiB", "graph relu(", "arena (KiB)", "section  offset"]
+    positions = [shown.stdout.find(head) for head in heads]
+    assert positions == sorted(positions), shown.stdout
+    assert min(positions) >= 0, shown.stdout
+
+
+def test_several_parts_are_one_document(tmp_path: Path, relu_model: Path) -> None:
+    alone = [
+        json.loads(lite(tmp_path, "inspect", str(relu_model), *words, "--json").stdout) for words in PARTS.values()
+    ]
+    every = [word for words in PARTS.values() for word in words]
+    together = json.loads(lite(tmp_path, "inspect", str(relu_model), *every, "--json").stdout)
+    for name, part in zip(PARTS, alone):
+        assert {"schema_version": 1, **together[name]} == part
 
 
 def test_backend_options_need_memory(tmp_path: Path, relu_model: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,32 @@ def test_backend_that_does_not_report_its_allocations() -> None:
     assert part["arena"] == {"size": 4096, "lower_bound": None, "without_reuse": None}
 
 
+@pytest.mark.parametrize(
+    ("memory_use", "fault"),
+    [
+        (lambda: {}["oops"], "memory_use() failed with KeyError: 'oops'"),
+        (lambda: sys.exit(3), "memory_use() failed with SystemExit: 3"),
+        (lambda: (192, 0), "memory_use() returned tuple, expected a MemoryUse"),
+        (lambda: None, "memory_use() returned NoneType, expected a MemoryUse"),
+    ],
+)
+def test_backend_whose_memory_report_fails_is_named_and_the_rest_is_reported(
+    memory_use: Callable[[], Any], fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    even = Partial("even", {"Neg", "Exp", "Add"}, USE)
+    session = load(chain(), backend="even", plugins=plugins_with(even))
+    plan = session.plan({"x": (1, 64)})
+    vars(plan.compiled[0].executable)["memory_use"] = memory_use
+    found = memory_report(plan)
+    (part,) = found["partitions"]
+    assert (part["arena"], part["scratch"], part["weights"]) == (None, 1000, None)
+    assert part["constants"] == ROW
+    assert found["arenas"]
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert warning.startswith("backend 'even' (this process), partition ")
+    assert warning.endswith(fault)
+
+
 def test_tables_show_all_arenas(capsys: pytest.CaptureFixture[str]) -> None:
     print_memory_report(report(1))
     shown = capsys.readouterr().out
@@ -138,13 +166,13 @@ def test_command_prints_a_report(model: str) -> None:
 def test_open_batch_is_taken_as_one_with_a_note(model: str) -> None:
     shown = inspect(model, "--memory", "--backend", "host")
     assert shown.exit_code == 0
-    assert "note: input x leaves its batch open: 1 is taken; give another with --shape x=1x64" in shown.output
+    assert "note: input x leaves its batch open: 1 is taken; for a batch of 8, --shape x=8x64" in shown.output
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--memory", "--ops"], "--memory"),
+        (["--memory", "--optimized"], "--optimized"),
         (["--shape", "x=2x64"], "--memory"),
         (["--threads", "2"], "--memory"),
         (["--backend", "host"], "--memory"),

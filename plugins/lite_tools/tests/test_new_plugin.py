@@ -114,14 +114,15 @@ def test_help_names_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
 def test_arguments_that_are_refused(refused: Any, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     message = refused("new-plugin", *arguments)
     assert expected in message
-    assert "next: lite new-plugin --help" in message
+    step = {"opertor": "operator toy", "backend": "kernel-backend toy --numba"}.get(arguments[0], "--help")
+    assert f"next: lite new-plugin {step}\n" in message
     assert not list(tmp_path.iterdir())
 
 
 def test_the_former_command_names_its_successor(refused: Any) -> None:
     message = refused("new-backend", "toy")
     assert "`lite new-plugin kernel-backend NAME`" in message
-    assert "next: lite new-plugin --help" in message
+    assert "next: lite new-plugin kernel-backend toy" in message
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,8 @@ def test_the_former_command_names_its_successor(refused: Any) -> None:
 def test_invalid_names(refused: Any, tmp_path: Path, name: str, message: str) -> None:
     shown = refused("new-plugin", "operator", name)
     assert re.search(message, shown, re.MULTILINE)
-    assert "next: lite new-plugin --help" in shown
+    example = re.search(r"for example (\w+)$", shown, re.MULTILINE)
+    assert f"next: lite new-plugin {f'operator {example[1]}' if example else '--help'}\n" in shown
     assert not list(tmp_path.iterdir())
 
 

@@ -9,11 +9,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from lite_core.builder import GraphBuilder
 from lite_tools.cli.cache import command as cache
 from lite_tools.cli.check import command as check
 from lite_tools.cli.inspect import command as inspect
 from lite_tools.cli.run import command as run
 from lite_tools.commands import print_notes
+from lite_tools.writing import write_model
 
 #: Commands with their arguments, all of which load a session.
 COMMANDS = [
@@ -52,6 +54,20 @@ def test_precision_that_is_not_used(relu_model: Path) -> None:
     (note,) = notes_of(done.stderr)
     assert "precision float16 was asked for" in note
     assert "host computes 1 of 1 nodes" in note
+
+
+def test_nodes_on_host(tmp_path: Path) -> None:
+    """The note is there once, also if an error follows; `lite check` does not name itself."""
+    b = GraphBuilder("det")
+    b.output(b.add("Det", [b.input("x", "float32", [1, 3, 3])]))
+    model = str(tmp_path / "det.lite")
+    write_model(model, b.build())
+    done = CliRunner().invoke(run, [model, "--backend", "x86", "--require-backend", "x86"])
+    assert f"{done.stderr}{done.exception}".count("1 of 1 nodes run on host") == 1
+    assert "do not run on 'x86'" in str(done.exception)
+    (note,) = notes_of(CliRunner().invoke(check, [model, "--backend", "x86"]).stderr)
+    assert "1 of 1 nodes run on host" in note
+    assert "lite check" not in note
 
 
 def test_no_note_without_a_reason(relu_model: Path) -> None:

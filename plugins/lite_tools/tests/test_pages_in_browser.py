@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsers import chromium
+from browsers import flawless_pages
 from comparison_samples import HOSTILE, hostile_report, large_report, sample_report
 
 from lite_core import GraphBuilder
@@ -48,12 +48,6 @@ def graph_in_groups() -> str:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     pages = {
@@ -70,22 +64,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Browser, files: Path) -> Iterator[Open]:
-    """Opens pages; fails if a page loaded other files, logged messages or raised errors."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    problems: list[str] = []
-
-    def start(name: str, fragment: str = "") -> Page:
-        page = context.new_page()
-        address = (files / f"{name}.html").as_uri()
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("request", lambda r: problems.extend([] if r.url.startswith((address, "data:")) else [r.url]))
-        page.goto(address + fragment)
-        return page
-
-    yield start
-    context.close()
-    assert problems == []
+    """Opens pages by the names of their files."""
+    with flawless_pages(browser) as open_file:
+        yield lambda name, fragment="": open_file(files / f"{name}.html", fragment)
 
 
 def press(page: Page, *keys: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,8 +95,8 @@ def test_every_failure_is_listed_with_its_traceback_and_a_remedy_that_fits(rows:
     assert first["future"] == ["pip install --upgrade lite-core"]
     assert first["newer"] == ["pip install --upgrade lite-newer"]
     assert rows["newer"]["failures"][0]["remedies"][1] == 'pip install "lite-core>=9"'
-    assert first["a-chip"] == ["LITE_PLUGINS=chip=a-chip"]
-    assert first["lite-chip"] == ["LITE_PLUGINS=chip=lite-chip"]
+    assert first["a-chip"] == ["export LITE_PLUGINS=chip=a-chip"]
+    assert first["lite-chip"] == ["export LITE_PLUGINS=chip=lite-chip"]
     assert first["good"] == []
     for name in ("several", "wrong", "raising", "unversioned"):
         assert all(remedy.startswith(f"report it to the authors of lite-{name}") for remedy in first[name])
@@ -116,12 +118,14 @@ def test_rows_say_what_a_plugin_implements_and_needs(rows: dict[str, dict[str, A
 def test_table_fits_a_terminal_of_80_columns(
     rows: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(printing.console, "width", 80)
     plugin_tables.print_plugins([*rows.values()])
     for row in rows.values():
         plugin_tables.print_plugin(row)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(len(line.rstrip()) for line in lines) <= 80
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(line == line.rstrip() for line in lines)
     assert any("several-now" in line for line in lines)
 
 
@@ -171,7 +175,7 @@ def test_command_shows_failures_and_one_package_with_its_tracebacks(site: Path) 
     shown = lite(site, "plugins")
     assert shown.returncode == 1
     assert "failed at import: RuntimeError: no licence" in shown.stdout
-    assert "next: report it to the authors of lite-raising" in shown.stdout
+    assert "next: pip uninstall lite-raising\n  or: report it to the authors of lite-raising" in shown.stdout
     assert "Traceback" not in shown.stdout
     assert "lite plugins lite-raising" in shown.stdout
     alone = lite(site, "plugins", "lite-raising")

@@ -11,6 +11,7 @@ from test_convert import Toy, network
 
 from lite_core import convert
 from lite_core.container import ModelFile
+from lite_core.errors import ModelFormatError
 from lite_core.plugins import plugins_with
 from lite_tools.cli.trust import command
 from lite_tools.writing import write_model
@@ -68,6 +69,12 @@ def test_a_file_without_code_cannot_be_trusted(tmp_path: Path) -> None:
     result = trust(tmp_path / "plain.lite")
     assert result.exit_code == 2
     assert "no code" in result.output
+
+
+def test_a_model_of_another_format_has_nothing_to_trust(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x08")
+    with pytest.raises(ModelFormatError, match=r"^not a \.lite file: .*m\.onnx\. `lite trust` is for the compiled"):
+        raise trust(tmp_path / "m.onnx").exception or AssertionError
 
 
 def test_a_list_that_cannot_be_written_is_an_error(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

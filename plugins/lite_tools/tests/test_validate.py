@@ -12,6 +12,7 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
+import installed_plugins
 import pytest
 from click.testing import CliRunner
 
@@ -24,21 +25,7 @@ from lite_tools.validating.metadata_checks import metadata_findings
 from lite_tools.validating.name_checks import name_findings
 from lite_tools.validating.package import opened_package
 
-GOOD = """
-import numpy as np
-from lite_core import KernelBackend, hookimpl
-
-LITE_API_VERSION = 1
-backend = KernelBackend("acme")
-
-@backend.kernel("Relu", dtypes=["float32"])
-def relu(x, *, out):
-    np.maximum(x, 0, out=out)
-
-@hookimpl
-def lite_backends():
-    return [backend]
-"""
+GOOD = installed_plugins.GOOD.replace("{name}", "acme")
 
 FAULTY = """
 import os, threading, time

@@ -35,7 +35,7 @@ from lite_core.backend import (
 )
 from lite_core.errors import InputError
 from lite_core.ir import DType, Graph, Node, SymbolicDim, TensorType
-from lite_core.memory import read_only
+from lite_core.memory import HostMemory, read_only
 from lite_core.session import load
 
 __all__ = ["cases"]
@@ -139,6 +139,12 @@ def _memory(context: Context) -> Outcome:
             array = normal(random, shape, dtype)
             with backend_call(f"the memory, with {dtype}{list(shape)},"):
                 storage = memory.allocate(TensorType(dtype, shape))
+            if memory.space == HostMemory.space and not isinstance(storage, np.ndarray):
+                raise Failure(
+                    f"the memory calls its space {memory.space!r}, which is main memory: nothing is copied to it, and "
+                    f"its storage is NumPy arrays. allocate() returned {type(storage).__name__}: choose another name"
+                )
+            with backend_call(f"the memory, with {dtype}{list(shape)},"):
                 memory.upload(read_only(array), storage)
             first = download(memory, storage)
             if not same_bits(first, array) or first.dtype != array.dtype:

@@ -7,7 +7,7 @@ import click
 from lite_conformance.reports.badge import badge_svg, badge_text
 from lite_conformance.reports.files import replace_text
 from lite_conformance.reports.record import read_report
-from lite_tools.commands import EXIT_OK, check_writable
+from lite_tools.commands import EXIT_OK, check_writable, print_text
 
 __all__ = ["command"]
 
@@ -24,5 +24,5 @@ def command(report: str, output: str, label: str) -> int:
     check_writable(output, "--output")
     message, kind = badge_text(read_report(report))
     replace_text(output, badge_svg(label, message, kind))
-    click.echo(f"wrote {output}: {message}")
+    print_text(f"wrote {output}: {message}")
     return EXIT_OK

@@ -9,7 +9,7 @@ import click
 from lite_conformance.reports.changes import Changes, compare
 from lite_conformance.reports.record import Record, Report, read_report
 from lite_conformance.reports.summary import printable
-from lite_tools.commands import EXIT_FAILURE, EXIT_OK, json_option, print_json
+from lite_tools.commands import EXIT_FAILURE, EXIT_OK, json_option, print_json, print_text
 
 __all__ = ["command"]
 
@@ -59,7 +59,7 @@ def _plain(before: Report, after: Report, changes: Changes) -> dict[str, object]
 
 def _print(before: Report, after: Report, changes: Changes) -> None:
     for line in changes.settings:
-        click.echo(printable(line))
+        print_text(printable(line))
     a, b = before.records, after.records
     _group("passed before, bad now", [(a[i], b[j]) for i, j in changes.regressed])
     _group("gone", [(a[i], None) for i in changes.gone])
@@ -68,20 +68,20 @@ def _print(before: Report, after: Report, changes: Changes) -> None:
     _group("needs more than twice the tolerance", [(a[i], b[j]) for i, j in changes.grown])
     _group("new", [(None, b[j]) for j in changes.added])
     if changes.is_empty():
-        click.echo("no case changed")
+        print_text("no case changed")
 
 
 def _group(title: str, pairs: Sequence[tuple[Record | None, Record | None]]) -> None:
     if not pairs:
         return
-    click.echo(f"{title}: {len(pairs):,}")
+    print_text(f"{title}: {len(pairs):,}")
     for one, other in pairs[:_MOST_SHOWN]:
         record = other or one
         assert record is not None
         was, now = (str(r.status) if r else "-" for r in (one, other))
         reason = f": {record.reason}" if other is not None and record.reason else ""
-        click.echo(printable(f"  {record.case} ({was} → {now}){reason}".replace("\n", " ")))
+        print_text(printable(f"  {record.case} ({was} → {now}){reason}".replace("\n", " ")))
         if other is not None and other.status.is_bad and other.repro:
             click.echo(printable(f"    {other.repro}"))
     if len(pairs) > _MOST_SHOWN:
-        click.echo(f"  and {len(pairs) - _MOST_SHOWN:,} more")
+        print_text(f"  and {len(pairs) - _MOST_SHOWN:,} more")

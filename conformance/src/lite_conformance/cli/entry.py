@@ -8,20 +8,41 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
+from importlib import metadata
 
 import click
 
 from lite_core.errors import BackendUnavailableError, InputError, LiteError
-from lite_tools.commands import EXIT_FAILURE, EXIT_OK, EXIT_UNAVAILABLE, EXIT_USAGE, LazyCommand
+from lite_tools.commands import (
+    EXIT_FAILURE,
+    EXIT_OK,
+    EXIT_UNAVAILABLE,
+    EXIT_USAGE,
+    LazyCommand,
+    corrected,
+    did_you_mean,
+    next_command_of,
+    note_typed_words,
+    print_error,
+    print_text,
+    similar_names,
+    version_option,
+    with_correction,
+)
 
 __all__ = ["main", "run_command_line"]
 
 _THREAD_GRACE_SECONDS = 3.0
+
+#: The subcommands that print a result as JSON; --json of the others names a file.
+_PRINT_JSON = ("compare", "submit", "verify")
 
 #: The subcommands: name, line in the list of commands, module that defines the command as ``command``.
 _COMMANDS = (
@@ -43,27 +64,34 @@ class _Main(click.Group):
     """A command group whose default subcommand is ``run``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        note_typed_words(ctx, args)
         if not args:
             args = ["--help"]
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            near = similar_names(args[0], self.commands)
+            error = click.UsageError(f"there is no command {args[0]!r}; {did_you_mean(args[0], self.commands)}", ctx)
+            raise with_correction(error, args[0], near) if near else click.UsageError(error.message.rstrip("; "), ctx)
         if args[0] not in self.commands and args[0] not in ("-h", "--help", "--version"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="lite-conformance", prog_name="lite-conformance")
-def conformance() -> None:
+@version_option(metadata.version("lite-conformance"), "lite-conformance")
+@click.option("--json", "as_json", is_flag=True, is_eager=True, help="With --version: print it as JSON.")
+def conformance(as_json: bool) -> None:
     """Tell whether a backend of Lite does what it claims.
 
     \b
     lite-conformance --backend NAME                  everything
     lite-conformance --backend NAME --level L2       levels 0 to 2
     lite-conformance run --help                      all options
-    lite-conformance profiles --backend NAME         vision, transformers, bfloat16, int8, ...: does it conform?
-    lite-conformance plugin NAME                     operators, passes and formats of a package
-    lite-conformance report a.json b.json -o p.html  backends, devices or versions side by side
-    lite-conformance compare old.json new.json       what changed; 1 if a case broke
-    lite-conformance submit -b NAME -p vision-f32 -o s.zip   a submission, which `verify s.zip` checks
+    lite-conformance profiles --backend NAME         vision, int8, ...: conforms?
+    lite-conformance plugin NAME                     a package's operators, ...
+    lite-conformance report a.json b.json -o p.html  backends side by side
+    lite-conformance compare old.json new.json       what changed; 1 if worse
+    lite-conformance submit -b NAME -p vision-f32 -o s.zip   a submission
+    lite-conformance verify s.zip                    is the submission sound?
     """  # noqa: D301 - \b tells click to keep the line breaks
 
 
@@ -91,24 +119,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run_command_line(arguments: list[str]) -> int:
     """Run the command line and return its exit code; errors are printed as one message without a traceback."""
+    as_json = bool(arguments) and arguments[0] in _PRINT_JSON and "--json" in arguments
+    fail = partial(print_error, as_json=as_json)
     try:
         result = conformance.main(arguments, prog_name="lite-conformance", standalone_mode=False)
         return result if isinstance(result, int) else EXIT_OK
     except (click.exceptions.Abort, KeyboardInterrupt):
-        return _fail("interrupted", EXIT_FAILURE)
+        return fail("interrupted", EXIT_FAILURE)
+    except click.UsageError as error:
+        message, next_command = corrected(error, "lite-conformance")
+        return fail(message, EXIT_USAGE, next_command)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        next_command = next_command_of(error) or shlex.join(["lite-conformance", arguments[0], "--help"])
+        return fail(error.format_message(), error.exit_code, next_command)
     except BackendUnavailableError as error:
-        return _fail(str(error), EXIT_UNAVAILABLE, "lite backends")
+        return fail(str(error), EXIT_UNAVAILABLE, next_command_of(error) or "lite backends")
     except InputError as error:
-        return _fail(str(error), EXIT_USAGE, "lite-conformance run --help")
+        command = arguments[0] if arguments[0] in conformance.commands else "run"
+        return fail(str(error), EXIT_USAGE, next_command_of(error) or f"lite-conformance {command} --help")
     except LiteError as error:
-        return _fail(str(error), EXIT_FAILURE, "lite doctor")
+        return fail(str(error), EXIT_FAILURE, "lite doctor")
     except BrokenPipeError:
         raise
     except OSError as error:
-        return _fail(f"a file could not be read or written: {error}", EXIT_FAILURE)
+        return fail(f"a file could not be read or written: {error}", EXIT_FAILURE)
 
 
 def _exit_despite_threads(code: int) -> None:
@@ -118,16 +152,9 @@ def _exit_despite_threads(code: int) -> None:
     def leave() -> None:
         time.sleep(_THREAD_GRACE_SECONDS)
         names = ", ".join(t.name for t in others if t.is_alive())
-        click.echo(f"note: threads that the backend started do not end ({names}); exiting anyway", err=True)
+        print_text(f"note: threads that the backend started do not end ({names}); exiting anyway", err=True)
         sys.stderr.flush()
         os._exit(code)
 
     if others:
         threading.Thread(target=leave, daemon=True).start()
-
-
-def _fail(message: str, code: int, next_command: str = "") -> int:
-    click.echo(f"error: {message}", err=True)
-    if next_command:
-        click.echo(f"next: {next_command}", err=True)
-    return code

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from lite_conformance.cli import shared_options as shared
 from lite_conformance.cli.progress import shown_progress
 from lite_conformance.cli.run_command import exit_code
 from lite_conformance.data_folders.judging import judge
 from lite_conformance.reports.record import Report
-from lite_tools.commands import EXIT_FAILURE, EXIT_OK, check_writable
+from lite_tools.commands import EXIT_FAILURE, EXIT_OK, check_writable, console, print_text
 
 __all__ = ["command"]
 
@@ -22,12 +23,12 @@ __all__ = ["command"]
 @click.option("--device", default="", metavar="TEXT", help="The device that it ran on.")
 @click.option("--platform", default="", metavar="TEXT", help="Its operating system and processor.")
 @click.option("--stack", multiple=True, metavar="NAME=VERSION", help="Its software, such as driver=24.2. Repeatable.")
-@click.option("--case", "cases", multiple=True, help="Only cases with this name; * and ? are wildcards. Repeatable.")
+@shared.case
 @click.option("--expectations", type=click.Path(exists=True, dir_okay=False), help="A conformance.toml.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write the report as JSON.")
-@click.option("--junit", type=click.Path(dir_okay=False), help="Write the report as JUnit XML.")
-@click.option("--html", type=click.Path(dir_okay=False), help="Write the report as one web page.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, only the summary.")
+@shared.json_report
+@shared.junit_report
+@shared.html_report
+@shared.quiet
 def command(
     folder: str,
     results: str,
@@ -47,8 +48,6 @@ def command(
     FOLDER is what `lite-conformance export` wrote. RESULTS has NAME/test_data_set_0/output_0.pb for each of its
     models, or NAME/refused.txt or NAME/failed.txt with the reason why there is no output.
     """
-    from rich.console import Console
-
     from lite_conformance.reports.terminal import print_summary
 
     for file, option in ((json_file, "--json"), (junit, "--junit"), (html, "--html")):
@@ -67,10 +66,10 @@ def command(
             progress=progress,
         )
     _write(report, json_file, junit, html)
-    print_summary(report, Console())
+    print_summary(report, console)
     code = exit_code(report)
     if report.incomplete:
-        click.echo(f"error: {report.incomplete}; --case PATTERN judges some of them", err=True)
+        print_text(f"error: {report.incomplete}; --case PATTERN judges some of them", err=True)
     return EXIT_FAILURE if report.incomplete and code == EXIT_OK else code
 
 

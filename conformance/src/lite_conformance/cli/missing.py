@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
 from lite_conformance.reports.summary import percent, printable
 from lite_conformance.run.must_pass import Conformity, Missing
+from lite_tools.commands import print_text
 
 __all__ = ["missing_lines", "print_missing"]
 
@@ -16,7 +15,7 @@ _MOST_CASES = 3
 def print_missing(found: Conformity) -> None:
     """Print what is missing, the most used operators first; nothing if the backend conforms."""
     for line in missing_lines(found):
-        click.echo(line)
+        print_text(line)
 
 
 def missing_lines(found: Conformity) -> list[str]:

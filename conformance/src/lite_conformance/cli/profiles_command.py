@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from lite_conformance.cases.case import Settings
+from lite_conformance.cli import shared_options as shared
 from lite_conformance.cli.missing import print_missing
 from lite_conformance.cli.progress import shown_progress
 from lite_conformance.cli.run_command import exit_code
@@ -16,7 +17,7 @@ from lite_conformance.run.must_pass import conformity
 from lite_conformance.run.profiles import PROFILES, Profile, is_rounded, joined
 from lite_conformance.run.runner import run_suite
 from lite_conformance.run.selection import Selection, parse_shard
-from lite_tools.commands import EXIT_CRASH, EXIT_FAILURE, EXIT_NOTHING, EXIT_OK, table
+from lite_tools.commands import EXIT_CRASH, EXIT_FAILURE, EXIT_NOTHING, EXIT_OK, print_text, table
 
 __all__ = ["command", "verdict"]
 
@@ -29,22 +30,16 @@ _LONG_SUMS, _SINGLE_TERMS = "precision[MatMul,k512,*", "precision[MatMul,k1,*"
 @click.option("--backend", "-b", required=True, help="A backend, as for `run`.")
 @click.option("--shard", default="1/1", help="i/n: the i-th of n parts of equal size of each profile.")
 @click.option("--sample", default=0, metavar="COUNT", type=click.IntRange(0), help="Only COUNT cases of each part.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of all random numbers.")
-@click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@click.option(
-    "--timeout",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="Time limit of a case, or of each drawn example, in seconds.",
-)
+@shared.seed
+@shared.jobs
+@shared.timeout
 @click.option(
     "--json",
     "folder",
     type=click.Path(file_okay=False),
     help="Write a report for each profile into this folder, as PROFILE.json.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="No progress, only the summary.")
+@shared.quiet
 def command(
     names: tuple[str, ...],
     backend: str,
@@ -65,7 +60,7 @@ def command(
     float32                           all cases in float32
     bfloat16, float16                 the same, computed in fewer bits
     int8                              quantized models
-    weights8, weights4                products with constant weights of 8 or 4 bits
+    weights8, weights4                products with weights of 8 or 4 bits
 
     A profile is green if no case fails. The first five and int8 also have a must-pass list: the backend conforms if it
     passes, and does not refuse, every case of the list. What is missing is printed first.
@@ -148,9 +143,10 @@ def _row(profile: Profile, report: Report) -> tuple[str, ...]:
 def _print_bad(report: Report) -> None:
     bad = [record for record in report.records if record.status.is_bad]
     for record in bad[:_MOST_SHOWN]:
-        click.echo(f"{str(record.status).upper()} {record.case}: {record.reason}\n  {record.repro}")
+        print_text(f"{str(record.status).upper()} {record.case}: {record.reason}")
+        click.echo(f"  {record.repro}")
     if len(bad) > _MOST_SHOWN:
-        click.echo(f"... and {len(bad) - _MOST_SHOWN:,} more; the reports of --json have them all")
+        print_text(f"... and {len(bad) - _MOST_SHOWN:,} more; the reports of --json have them all")
 
 
 def _least(codes: list[int]) -> int:

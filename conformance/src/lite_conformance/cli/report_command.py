@@ -8,7 +8,7 @@ import click
 
 from lite_conformance.reports.html import write_html
 from lite_conformance.reports.record import read_report
-from lite_tools.commands import EXIT_OK, check_writable
+from lite_tools.commands import EXIT_OK, check_writable, print_text
 
 __all__ = ["command"]
 
@@ -24,5 +24,5 @@ def command(files: tuple[str, ...], output: str) -> int:
     check_writable(output, "--output")
     names = [Path(file).stem for file in files]
     write_html([read_report(file) for file in files], output, names if len(set(names)) == len(names) else None)
-    click.echo(f"wrote {output}")
+    print_text(f"wrote {output}")
     return EXIT_OK

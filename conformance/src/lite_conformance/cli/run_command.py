@@ -19,7 +19,7 @@ from lite_conformance.run.journal import Journal
 from lite_conformance.run.last_failed import note_failures
 from lite_conformance.run.runner import run_suite
 from lite_conformance.run.selection import Selection
-from lite_tools.commands import EXIT_CRASH, EXIT_FAILURE, EXIT_NOTHING, EXIT_OK, check_writable
+from lite_tools.commands import EXIT_CRASH, EXIT_FAILURE, EXIT_NOTHING, EXIT_OK, check_writable, console, print_text
 
 __all__ = ["command", "exit_code", "run"]
 
@@ -47,7 +47,7 @@ def run(options: RunOptions) -> int:
         _make_folder(options.repro, "--repro")
     selection = options.selection
     if selection.only is not None and not selection.only:
-        click.echo(f"no case of {options.backend} failed when it ran last", err=True)
+        print_text(f"no case of {options.backend} failed when it ran last", err=True)
         return EXIT_NOTHING
     journal = _journal(options, selection)
     try:
@@ -95,7 +95,7 @@ def _journal(options: RunOptions, selection: Selection) -> Journal | None:
 
 def _run(options: RunOptions, selection: Selection, journal: Journal | None) -> Report:
     if options.resume and journal is not None and not journal.file.exists():
-        click.echo(
+        print_text(
             "nothing to resume: no interrupted run of these cases is known; starting from the beginning", err=True
         )
     with shown_progress(options.settings.title, options.quiet) as progress:
@@ -114,17 +114,15 @@ def _run(options: RunOptions, selection: Selection, journal: Journal | None) -> 
 
 def _finish(report: Report, options: RunOptions, journal: Journal | None) -> int:
     """Write the reports, end the journal and print the summary; return the exit code."""
-    from rich.console import Console
-
     from lite_conformance.reports.terminal import print_summary
 
     _write(report, options)
     note_failures(options.settings.title, report)
     if journal is not None:
         journal.close(is_complete=not report.incomplete)
-    print_summary(report, Console())
+    print_summary(report, console)
     if report.incomplete:
-        click.echo(f"error: {report.incomplete}", err=True)
+        print_text(f"error: {report.incomplete}", err=True)
     if report.incomplete and journal is not None:
         arguments = [a for a in sys.argv[1:] if a != "--resume"]
         click.echo(f"next: {shlex.join(['lite-conformance', *arguments, '--resume'])}", err=True)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from lite_conformance.cases.case import Settings
+from lite_conformance.cli import shared_options as shared
 from lite_conformance.judge.precision import LEVELS
 from lite_conformance.run.last_failed import last_failed
 from lite_conformance.run.selection import Selection, parse_level, parse_shard
@@ -26,57 +27,29 @@ _OPTIONS = (
     click.option(
         "--backend", "-b", help="An installed backend (opencl, opencl:1), module:attribute or file.py:attribute."
     ),
-    click.option("--level", "-l", default="L5", show_default=True, help="L2: levels 0 to 2. L2-L3: these only."),
-    click.option(
-        "--case", "cases", multiple=True, help="Only cases with this name; * and ? are wildcards. Repeatable."
-    ),
-    click.option("--op", "ops", multiple=True, help="Only cases of this operator: Conv, 'lite.*'. Repeatable."),
-    click.option(
-        "--dtype", "dtypes", multiple=True, help="Only cases in this element type: float16 or f16. Repeatable."
-    ),
-    click.option("--exclude", multiple=True, help="Leave out the cases with this name, with wildcards. Repeatable."),
+    shared.level,
+    shared.case,
+    shared.op,
+    shared.dtype,
+    shared.exclude,
     click.option("--last-failed", is_flag=True, help="Only the cases of this backend that failed when they ran last."),
-    click.option(
-        "--shard", default="1/1", help="i/n: the i-th of n parts of equal size, which together are the whole."
-    ),
-    click.option(
-        "--sample",
-        default=0,
-        metavar="COUNT",
-        type=click.IntRange(0),
-        help="Only COUNT cases, of every operator and element type alike; --seed decides which.",
-    ),
+    shared.shard,
+    shared.sample,
     click.option("--maxfail", type=click.IntRange(1), help="Stop after this number of bad cases."),
     click.option("--resume", is_flag=True, help="Go on with an interrupted run; repeat its command with this option."),
-    click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of all random numbers."),
-    click.option(
-        "--examples",
-        default=20,
-        show_default=True,
-        type=click.IntRange(1),
-        help="Random examples per operator and type.",
-    ),
+    shared.seed,
+    shared.examples,
     click.option(
         "--jobs",
         "-j",
         type=click.IntRange(1),
         help=f"Worker processes.  [default: the processors, at most {_MAX_JOBS}]",
     ),
-    click.option(
-        "--timeout",
-        default=60.0,
-        show_default=True,
-        type=click.FloatRange(0, min_open=True),
-        help="Time limit of a case, or of each drawn example, in seconds.",
-    ),
+    shared.timeout,
     click.option(
         "--model", "models", multiple=True, type=click.Path(exists=True), help="A model to run in L4. Repeatable."
     ),
-    click.option(
-        "--node-data",
-        type=click.Path(exists=True),
-        help="The ONNX project's node data: a folder, or the wheel of onnx 1.17.",
-    ),
+    shared.node_data,
     click.option(
         "--expectations",
         type=click.Path(exists=True, dir_okay=False),
@@ -92,20 +65,21 @@ _OPTIONS = (
     click.option(
         "--precision",
         type=click.Choice(list(LEVELS)),
+        metavar="LEVEL",
         default="float32",
         show_default=True,
-        help="Let the backend compute float32 cases of levels 2 to 4 in fewer bits.",
+        help=f"Let the backend compute float32 cases of levels 2 to 4 in fewer bits: {', '.join(LEVELS)}.",
     ),
-    click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write the report as JSON."),
-    click.option("--junit", type=click.Path(dir_okay=False), help="Write the report as JUnit XML."),
-    click.option("--html", type=click.Path(dir_okay=False), help="Write the report as one web page."),
+    shared.json_report,
+    shared.junit_report,
+    shared.html_report,
     click.option(
         "--repro",
         type=click.Path(file_okay=False),
         help="Folder for scripts that repeat failures with only NumPy and lite_core.",
     ),
     click.option("--list", "list_cases", is_flag=True, help="List the cases and run nothing."),
-    click.option("--quiet", "-q", is_flag=True, help="No progress, only the summary."),
+    shared.quiet,
 )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from lite_conformance.cases.case import Settings
+from lite_conformance.cli import shared_options as shared
 from lite_conformance.cli.missing import print_missing
 from lite_conformance.cli.progress import shown_progress
 from lite_conformance.reports.record import Report, read_report
@@ -22,7 +23,7 @@ from lite_conformance.run.runner import run_suite
 from lite_conformance.submission.archive import write_archive
 from lite_conformance.submission.bundle import bundle_contents, judge
 from lite_conformance.submission.verification import verify
-from lite_tools.commands import EXIT_FAILURE, EXIT_OK, check_writable, json_option, print_json
+from lite_tools.commands import EXIT_FAILURE, EXIT_OK, check_writable, json_option, print_error, print_json, print_text
 
 __all__ = ["command"]
 
@@ -38,7 +39,8 @@ _MOST_SHOWN = 20
     multiple=True,
     required=True,
     type=click.Choice(list(listed_profiles())),
-    help="The profile to conform to. Repeatable.",
+    metavar="PROFILE",
+    help=f"The profile to conform to: {', '.join(listed_profiles())}. Repeatable.",
 )
 @click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), help="The zip file to write.")
 @click.option(
@@ -48,9 +50,9 @@ _MOST_SHOWN = 20
     type=click.Path(exists=True, dir_okay=False),
     help="Use the JSON report of an earlier run, such as a shard, instead of running the cases. Repeatable.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of all random numbers.")
-@click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, only the summary.")
+@shared.seed
+@shared.jobs
+@shared.quiet
 @json_option
 def command(
     backend: str | None,
@@ -81,17 +83,19 @@ def command(
         reports = [read_report(file) for file in files]
     results = judge(lists, reports)
     if not all(found.conforms for found in results):
-        for found in results:
-            print_missing(found)
-        click.echo(f"error: {reports[0].header.get('backend')} does not conform: nothing was written", err=True)
-        return EXIT_FAILURE
+        if not as_json:
+            for found in results:
+                print_missing(found)
+        missing = sum(len(found.missing) for found in results)
+        name = reports[0].header.get("backend")
+        problem = f"{name} does not conform, {missing:,} must-pass cases are missing: nothing was written"
+        return print_error(problem, EXIT_FAILURE, as_json=as_json)
     contents = bundle_contents(lists, reports, names, shlex.join(["lite-conformance", *_own_arguments()]))
     checked = verify(contents)
     for finding in checked.findings[:_MOST_SHOWN]:
-        click.echo(printable(f"{finding.check}: {finding.message}"), err=True)
+        print_text(printable(f"{finding.check}: {finding.message}"), err=True)
     if checked.findings:
-        click.echo("error: nobody could verify this submission: nothing was written", err=True)
-        return EXIT_FAILURE
+        return print_error("nobody could verify this submission: nothing was written", EXIT_FAILURE, as_json=as_json)
     write_archive(output, contents)
     digest = hashlib.sha256(Path(output).read_bytes()).hexdigest()
     if as_json:
@@ -99,8 +103,8 @@ def command(
         print_json({"file": os.fspath(output), "sha256": digest, "profiles": conforming})
         return EXIT_OK
     for found in results:
-        click.echo(f"{found.passed:,} of {len(found.required.cases):,} must-pass cases passed: {found.verdict}")
-    click.echo(f"wrote {output}, SHA-256 {digest}")
+        print_text(f"{found.passed:,} of {len(found.required.cases):,} must-pass cases passed: {found.verdict}")
+    print_text(f"wrote {output}, SHA-256 {digest}")
     click.echo(f"next: lite-conformance verify {shlex.quote(output)}")
     return EXIT_OK
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from lite_conformance.cli import shared_options as shared
 from lite_conformance.cli.progress import shown_progress
 from lite_conformance.reports.record import Record
 from lite_conformance.reports.summary import fact_lines, printable
 from lite_conformance.submission.archive import ArchiveError, read_archive
 from lite_conformance.submission.reruns import problems_when_repeated, repeated, run_on_host
 from lite_conformance.submission.verification import Verification, verify
-from lite_tools.commands import EXIT_FAILURE, EXIT_FILE, EXIT_OK, check_writable, json_option, print_json
+from lite_tools.commands import EXIT_FAILURE, EXIT_FILE, EXIT_OK, check_writable, json_option, print_json, print_text
 
 __all__ = ["command"]
 
@@ -31,7 +32,7 @@ _MOST_SHOWN = 20
 )
 @click.option("--quick", is_flag=True, help="Do not compute the cases on host, which tells their tolerances.")
 @click.option("--html", type=click.Path(dir_okay=False), help="If it is verified, write its reports as one web page.")
-@click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@shared.jobs
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only the result.")
 @json_option
 def command(file: str, repeat: int, quick: bool, html: str | None, jobs: int, quiet: bool, as_json: bool) -> int:
@@ -39,7 +40,8 @@ def command(file: str, repeat: int, quick: bool, html: str | None, jobs: int, qu
 
     \b
     files       sizes and SHA-256 are those of the manifest
-    versions    lite-core, the suite and its references, tolerances and cases are those installed here
+    versions    lite-core, the suite, its references, tolerances and cases are
+                those installed here
     lists       the must-pass lists are the suite's own
     reports     counts follow from records, headers agree with the manifest
     waivers     no exception is for a must-pass case
@@ -56,9 +58,11 @@ def command(file: str, repeat: int, quick: bool, html: str | None, jobs: int, qu
         contents = read_archive(file)
     except ArchiveError as error:
         if as_json:
-            print_json({"file": file, "verified": False, "findings": [{"check": "archive", "message": str(error)}]})
+            nothing = Verification()
+            nothing.add("archive", iter([str(error)]))
+            print_json(_plain(file, nothing))
         else:
-            click.echo(f"error: {printable(file)} is not a submission: {printable(str(error))}", err=True)
+            print_text(f"error: {printable(file)} is not a submission: {printable(str(error))}", err=True)
         return EXIT_FILE
 
     def truth(names: frozenset[str], seed: int) -> list[Record]:
@@ -103,19 +107,19 @@ def _print(file: str, found: Verification, repeat: int) -> None:
         shown = {
             key: manifest.environment.get(key) for key in ("device_name", "plugin", "stack", "platform", "versions")
         }
-        click.echo(printable(f"{manifest.backend}, made {manifest.created}, SHA-256 of the file {_sha256(file)}"))
+        print_text(printable(f"{manifest.backend}, made {manifest.created}, SHA-256 of the file {_sha256(file)}"))
         for label, text in fact_lines(shown):
-            click.echo(f"  {label}: {text}")
+            print_text(f"  {label}: {text}")
     for profile in found.profiles:
-        click.echo(f"{profile.passed:,} of {len(profile.required.cases):,} must-pass cases: {profile.verdict}")
+        print_text(f"{profile.passed:,} of {len(profile.required.cases):,} must-pass cases: {profile.verdict}")
     for finding in found.findings[:_MOST_SHOWN]:
-        click.echo(printable(f"{finding.check}: {finding.message}"))
+        print_text(printable(f"{finding.check}: {finding.message}"))
     if len(found.findings) > _MOST_SHOWN:
-        click.echo(f"... and {len(found.findings) - _MOST_SHOWN:,} more findings; --json has them all")
+        print_text(f"... and {len(found.findings) - _MOST_SHOWN:,} more findings; --json has them all")
     if found.findings:
-        click.echo(f"not verified: {len(found.findings):,} finding(s)")
+        print_text(f"not verified: {len(found.findings):,} finding(s)")
     else:
-        click.echo("verified" + (f"; {repeat:,} case(s) repeated here" if repeat else ""))
+        print_text("verified" + (f"; {repeat:,} case(s) repeated here" if repeat else ""))
 
 
 def _sha256(file: str) -> str:

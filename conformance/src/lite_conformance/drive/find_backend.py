@@ -15,6 +15,7 @@ from lite_core.backend import Backend
 from lite_core.errors import BackendUnavailableError, InputError
 from lite_core.plugins import PluginManager, available_backends, default_plugins, plugins_with
 from lite_core.plugins.contracts import missing_members
+from lite_tools.commands import did_you_mean, similar_names, with_correction
 
 __all__ = ["find_backend", "require_backend"]
 
@@ -60,11 +61,13 @@ def _installed(name: str) -> tuple[Backend, PluginManager, str]:
     if name not in backends:
         known = ", ".join(sorted(backends))
         failed = [f"{r.label}: {r.error}" for r in plugins.records() if r.failed]
-        raise BackendUnavailableError(
-            f"backend {name!r} is not installed (here are: {known})"
+        meant = did_you_mean(name, backends)
+        error = BackendUnavailableError(
+            f"backend {name!r} is not installed{f'; {meant}' if meant else ''} (here are: {known})"
             + "".join(f"; plugin {line}" for line in failed)
             + ". A backend that is not installed can be named as module:attribute or file.py:attribute"
         )
+        raise with_correction(error, name, similar_names(name, backends))
     owner = next((r.module for r, b in plugins.ask("lite_backends") if b is backends[name]), "lite_core.builtin")
     return backends[name], plugins, owner.partition(":")[0]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isfinite
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from lite_conformance.reports.record import Record, Report, Status
@@ -26,6 +24,7 @@ from lite_conformance.reports.summary import (
     tolerance_use,
     verdict,
 )
+from lite_tools.commands import table
 
 __all__ = ["print_summary"]
 
@@ -52,7 +51,7 @@ def print_summary(report: Report, console: Console) -> None:
     literally, with control characters escaped.
     """
     if report.records:
-        _print(console, _levels(report, console))
+        _levels(console, report)
         _print(console)
     broken = bad_records(report)
     for record in broken[:_MAX_BAD_SHOWN]:
@@ -69,20 +68,15 @@ def print_summary(report: Report, console: Console) -> None:
     _verdict(console, report, broken)
 
 
-def _levels(report: Report, console: Console) -> Table:
+def _levels(console: Console, report: Report) -> None:
     shown = [s for s in _COLUMNS if s is Status.PASSED or any(r.status is s for r in report.records)]
-    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False, show_edge=False)
-    table.add_column("level")
-    for status in shown:
-        table.add_column(status.value, justify="right", no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
+    rows = []
     for level in sorted({r.level for r in report.records}):
         cases = [r for r in report.records if r.level == level]
         counts = [sum(r.status is status for r in cases) for status in shown]
-        cells = [Text(f"{n:,}" if n else "-", style=_STYLES[s] if n else "dim") for n, s in zip(counts, shown)]
         name = f"L{level} {LEVEL_NAMES.get(level, '')}".rstrip()
-        table.add_row(name, *cells, seconds_text(sum(r.seconds for r in cases)))
-    return table
+        rows.append((name, *(f"{n:,}" if n else "-" for n in counts), seconds_text(sum(r.seconds for r in cases))))
+    table(("level", *(status.value for status in shown), "time"), rows, output=console)
 
 
 def _bad_case(console: Console, record: Record) -> None:
@@ -94,9 +88,9 @@ def _bad_case(console: Console, record: Record) -> None:
         line.append(f": {_one_line(reason)}")
     _print(console, line)
     if record.measured is not None and record.tolerance is not None:
-        _print(console, Text(f"  {_needs(record)}"))
+        _print(console, f"  {_needs(record)}")
     if record.repro:
-        _print(console, Text(f"  {printable(record.repro)}", style="cyan"))
+        _print(console, Text(f"  {printable(record.repro)}", style="cyan"), whole=True)
 
 
 def _needs(record: Record) -> str:
@@ -155,7 +149,7 @@ def _verdict(console: Console, report: Report, broken: list[Record]) -> None:
     _print(console, Text(verdict(report), style=style))
     command = next((record.repro for record in broken if record.repro), "")
     if command:
-        _print(console, Text(f"next: {printable(command)}"))
+        _print(console, f"next: {printable(command)}")
 
 
 def _operators(records: Iterable[Record]) -> str:
@@ -170,10 +164,11 @@ def _one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def _print(console: Console, what: Table | Text | str = "") -> None:
-    """Print without markup, emoji, highlighting and line breaks, so that commands can be copied."""
-    shown = Text(what) if isinstance(what, str) else what
-    if isinstance(shown, Text):
-        # NOTE: a stream that is not UTF-8 (a log, an old Windows console) raises on characters it cannot encode.
-        shown.plain = shown.plain.encode(console.encoding, "backslashreplace").decode(console.encoding)
-    console.print(shown, soft_wrap=isinstance(shown, Text))
+def _print(console: Console, what: Text | str = "", *, whole: bool = False) -> None:
+    """Print without markup, emoji and highlighting; wrapped in a terminal, unless it is ``whole``, to be copied."""
+    # NOTE: a stream that is not UTF-8 (a log, an old Windows console) raises on characters it cannot encode.
+    plain = str(what).encode(console.encoding, "backslashreplace").decode(console.encoding)
+    if isinstance(what, Text):
+        what.plain = plain
+    is_whole = whole or isinstance(what, str) or not console.file.isatty()  # the shared console wraps texts itself
+    console.print(what if isinstance(what, Text) else plain, markup=False, emoji=False, soft_wrap=is_whole)

@@ -10,21 +10,11 @@
 JSON, and :mod:`lite_core.container.trust` which code is used. ``lite_tools.writing`` writes such files.
 """
 
-from lite_core.container.format import LITE_FORMAT
-from lite_core.container.layout import FORMAT_VERSION, OPSET
-from lite_core.container.mapping import stored_panels
-from lite_core.container.reader import ModelFile
-from lite_core.container.records import PackedConstant, PartitionRecord, PlanRecord, Section, TargetRecord
+from lite_core.container import format, layout, mapping, reader, records
+from lite_core.container.format import *
+from lite_core.container.layout import *
+from lite_core.container.mapping import *
+from lite_core.container.reader import *
+from lite_core.container.records import *
 
-__all__ = [
-    "FORMAT_VERSION",
-    "LITE_FORMAT",
-    "OPSET",
-    "ModelFile",
-    "PackedConstant",
-    "PartitionRecord",
-    "PlanRecord",
-    "Section",
-    "TargetRecord",
-    "stored_panels",
-]
+__all__ = [name for module in (format, layout, mapping, reader, records) for name in module.__all__]

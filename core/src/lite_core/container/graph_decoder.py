@@ -94,19 +94,13 @@ class GraphDecoder:
         return Node(_text(data["op"]), inputs, outputs, attributes, domain=domain, name=name, origin=origin)
 
     def _attribute(self, kind: str, data: Any, nesting: int) -> Attribute:
-        if kind == "ints":
-            return _tuple_of(int, data)
-        if kind == "int":
-            return _integer(data)
         if kind == "graph":
             return self._inner_graph(data, nesting - 1)
         if kind == "tensor":
             type, number = data
             return self._array_of(number, self._types[type])
-        if kind == "floats":
-            return tuple([_decode_float(number) for number in data])
-        if kind == "strs":
-            return _tuple_of(str, data)
+        if kind in ("ints", "floats", "strs"):
+            return tuple([_SCALARS[kind[:-1]](element) for element in data])  # type: ignore[return-value]
         if kind not in _SCALARS:
             raise ValueError(f"{kind!r} is not a kind of attribute")
         return _SCALARS[kind](data)
@@ -166,4 +160,5 @@ def _decode_float(data: Any) -> float:
     return _NOT_FINITE[data] if type(data) is str else float(_integer(data))
 
 
-_SCALARS: Mapping[str, Callable[[Any], Attribute]] = {"float": _decode_float, "str": _text, "dtype": DType}
+_SCALARS: Mapping[str, Callable[[Any], Attribute]]
+_SCALARS = {"int": _integer, "float": _decode_float, "str": _text, "dtype": DType}

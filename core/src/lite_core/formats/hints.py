@@ -57,4 +57,4 @@ def describe_file(path: Path) -> str:
         magic = characters.encode("latin-1")
         if beginning.startswith(magic) or beginning[4:8] == magic or text.startswith(magic):
             return str(meaning)
-    return f"a file that begins with {beginning[:16]!r}"
+    return f"of an unknown format: it begins with {beginning[:16]!r}"

@@ -1,31 +1,11 @@
 """The graph IR: SSA values, nodes, constants, tensor types, symbolic dimensions, and the verifier."""
 
-from lite_core.ir.dims import Dim, Shape, SymbolicDim, evaluate_shape, fresh_dim
-from lite_core.ir.graph import Attribute, Graph, Node, Origin, Value, format_graph
-from lite_core.ir.pages import aligned_empty, release_pages
-from lite_core.ir.panels import Nibbles, PanelLayout, SavedWeights
-from lite_core.ir.types import Array, DType, TensorType
-from lite_core.ir.verifier import verify_structure
+from lite_core.ir import dims, graph, pages, panels, types, verifier
+from lite_core.ir.dims import *
+from lite_core.ir.graph import *
+from lite_core.ir.pages import *
+from lite_core.ir.panels import *
+from lite_core.ir.types import *
+from lite_core.ir.verifier import *
 
-__all__ = [
-    "Array",
-    "Attribute",
-    "DType",
-    "Dim",
-    "Graph",
-    "Nibbles",
-    "Node",
-    "Origin",
-    "PanelLayout",
-    "SavedWeights",
-    "Shape",
-    "SymbolicDim",
-    "TensorType",
-    "Value",
-    "aligned_empty",
-    "evaluate_shape",
-    "format_graph",
-    "fresh_dim",
-    "release_pages",
-    "verify_structure",
-]
+__all__ = [name for module in (dims, graph, pages, panels, types, verifier) for name in module.__all__]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from math import gcd
+from math import gcd, prod
 from typing import Union
 
 import numpy as np
@@ -82,9 +82,7 @@ class _Compound(tuple):  # type: ignore[type-arg]
 
     def __str__(self) -> str:
         operator, left, right = self
-        if self.is_infix:
-            return f"{_bracket(left)}{operator}{_bracket(right)}"
-        return f"{operator}({left}, {right})"
+        return f"{_bracket(left)}{operator}{_bracket(right)}" if self.is_infix else f"{operator}({left}, {right})"
 
 
 class SymbolicDim:
@@ -113,15 +111,10 @@ class SymbolicDim:
     @property
     def symbols(self) -> frozenset[str]:
         """Names of every symbol in the expression."""
-        names: set[str] = set()
-        for monomial in self._terms:
-            for atom in monomial:
-                if isinstance(atom, str):
-                    names.add(atom)
-                else:
-                    for side in atom[1:]:
-                        names |= side.symbols if isinstance(side, SymbolicDim) else frozenset()
-        return frozenset(names)
+        atoms = {atom for monomial in self._terms for atom in monomial}
+        sides = (side for atom in atoms if isinstance(atom, _Compound) for side in atom[1:])
+        inner = [side.symbols for side in sides if isinstance(side, SymbolicDim)]
+        return frozenset(atom for atom in atoms if isinstance(atom, str)).union(*inner)
 
     @property
     def atoms(self) -> int:
@@ -133,30 +126,23 @@ class SymbolicDim:
     @property
     def name(self) -> str | None:
         """The symbol's name if the dimension is a single symbol, else None."""
-        if len(self._terms) == 1:
-            ((monomial, coefficient),) = self._terms.items()
-            if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], str):
-                return monomial[0]
-        return None
+        names = [m[0] for m, c in self._terms.items() if c == len(m) == 1 and isinstance(m[0], str)]
+        return names[0] if len(names) == len(self._terms) == 1 else None
 
     def evaluate(self, bindings: Mapping[str, int]) -> int:
         """Return the integer for given symbol values. Raises KeyError for a symbol without a value."""
         total = 0
         for monomial, coefficient in self._terms.items():
-            value = coefficient
-            for atom in monomial:
-                value *= bindings[atom] if isinstance(atom, str) else atom.evaluate(bindings)
-            total += value
+            atoms = [bindings[atom] if isinstance(atom, str) else atom.evaluate(bindings) for atom in monomial]
+            total += prod(atoms, start=coefficient)
         return total
 
     def substitute(self, bindings: Mapping[str, Dim]) -> Dim:
         """Return the dimension with some symbols replaced; symbols without a value stay."""
         total: Dim = 0
         for monomial, coefficient in self._terms.items():
-            value: Dim = coefficient
-            for atom in monomial:
-                value *= bindings.get(atom, _symbol(atom)) if isinstance(atom, str) else atom.substitute(bindings)
-            total = total + value
+            atoms = [bindings.get(a, _symbol(a)) if isinstance(a, str) else a.substitute(bindings) for a in monomial]
+            total = total + coefficient * product(atoms)
         return total
 
     # **** arithmetic ****
@@ -269,9 +255,7 @@ def maximum(a: Dim, b: Dim) -> Dim:
     difference = a - b
     if never_negative(difference):
         return a
-    if never_negative(-difference):
-        return b
-    return _compound(("max", a, b))
+    return b if never_negative(-difference) else _compound(("max", a, b))
 
 
 def broadcast(a: Dim, b: Dim) -> Dim:
@@ -334,9 +318,7 @@ def _atom_never_negative(compound: _Compound) -> bool:
     operator, left, right = compound
     if operator == "max":
         return never_negative(left) or never_negative(right)
-    if operator == "%":
-        return never_negative(right)
-    return never_negative(left) and never_negative(right)
+    return never_negative(right) and (operator == "%" or never_negative(left))
 
 
 def _terms_of(dim: Dim) -> Mapping[_Monomial, int]:
@@ -347,9 +329,7 @@ def _simplest(terms: Mapping[_Monomial, int]) -> Dim:
     kept = {m: c for m, c in terms.items() if c}
     if not kept:
         return 0
-    if len(kept) == 1 and () in kept:
-        return kept[()]
-    return _limited(SymbolicDim(kept))
+    return kept[()] if len(kept) == 1 and () in kept else _limited(SymbolicDim(kept))
 
 
 def _compound(operation: tuple[str, Dim, Dim]) -> SymbolicDim:
@@ -386,9 +366,7 @@ def _remainder(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         return a % b if b else 0
     # The remainder of an exact quotient and of a division by zero is 0.
-    if b == 0 or _exact_quotient(a, b) is not None:
-        return 0
-    return _compound(("%", a, b))
+    return 0 if b == 0 or _exact_quotient(a, b) is not None else _compound(("%", a, b))
 
 
 def _divide(a: Dim, b: Dim) -> Dim:

@@ -16,6 +16,7 @@ import numpy as np
 from lite_core.ir.attributes import PlainAttribute, format_attribute, format_constant
 from lite_core.ir.pages import aligned_empty, release_pages, spill
 from lite_core.ir.types import Array, DType, TensorType
+from lite_core.notebooks import Shown, signature_text
 
 __all__ = ["Attribute", "Graph", "Node", "Origin", "Value", "format_graph"]
 
@@ -122,7 +123,7 @@ class Node:
         return f"<Node {self.name} {self.qualified_op}>"
 
 
-class Graph:
+class Graph(Shown):
     """Inputs, outputs, constants, and nodes in topological order.
 
     Constants are values that no node writes: ``constants[value]`` is a NumPy array, read-only by convention and
@@ -268,7 +269,9 @@ class Graph:
         return format_graph(self)
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name}: {len(self.nodes)} nodes, {len(self.constants)} constants>"
+        inputs, outputs = ({v.name: v.type for v in values} for values in (self.inputs, self.outputs))
+        counts = f"{len(self.nodes)} nodes, {len(self.constants)} constants"
+        return f"<Graph {self.name}: {counts}; {signature_text(inputs, outputs)}>"
 
 
 def format_graph(graph: Graph, *, origins: bool = False) -> str:

@@ -177,6 +177,6 @@ class TensorType:
         )
 
     def __str__(self) -> str:
-        if self.shape is None:
-            return f"{self.dtype}[?]"
-        return f"{self.dtype}[{', '.join(str(d) for d in self.shape)}]"
+        return f"{self.dtype}[{'?' if self.shape is None else ', '.join(map(str, self.shape))}]"
+
+    __repr__ = __str__

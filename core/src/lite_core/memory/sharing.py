@@ -28,8 +28,7 @@ def is_shareable(array: Array, memory: Memory) -> bool:
     """Return True if ``memory.wrap`` accepts this array."""
     if not can_share(memory) or not array.nbytes or not array.flags.c_contiguous or not array.flags.aligned:
         return False
-    address: int = array.__array_interface__["data"][0]
-    return address % memory.wrap_alignment == 0
+    return bool(array.__array_interface__["data"][0] % memory.wrap_alignment == 0)
 
 
 def new_array(type: TensorType, memory: SharingMemory) -> Array:
@@ -38,5 +37,4 @@ def new_array(type: TensorType, memory: SharingMemory) -> Array:
         return HostMemory().allocate(type)
     shape = evaluate_shape(type.shape or (), {})
     size = prod(shape) * type.dtype.itemsize
-    array: Array = HostMemory().aligned_bytes(size, memory.wrap_alignment).view(type.dtype.numpy).reshape(shape)
-    return array
+    return HostMemory().aligned_bytes(size, memory.wrap_alignment).view(type.dtype.numpy).reshape(shape)

@@ -11,6 +11,7 @@ import numpy as np
 from lite_core.errors import ExecutionError, GraphError, LiteError, RunTimeoutError
 from lite_core.forking import undivided
 from lite_core.ir import Graph, Node, TensorType, Value
+from lite_core.log import tracked
 from lite_core.ops.infer import GraphInference
 from lite_core.ops.inference import Inference
 from lite_core.ops.registry import OpDef, package_of
@@ -49,7 +50,7 @@ def evaluate_graph(
     known.update(graph.constants)
     last_use = {value: node for node in graph.nodes for value in node.used()}
     keep = {*graph.outputs, *graph.inputs, *graph.constants, *(outer or {})}
-    for node in graph.nodes:
+    for node in tracked(graph.nodes, "running nodes by the references"):
         arrays = [None if v is None else known[v] for v in node.inputs]
         if starts is not None:
             starts(node)
@@ -88,10 +89,7 @@ def evaluate_node(
     def infer_outputs() -> list[TensorType]:
         inference = GraphInference()
         captured = {v: scope[v] for v in node.captured()} if scope else {}
-        for value, array in (*captured.items(), *zip(node.inputs, inputs)):
-            if value is not None and array is not None:
-                inference.set_type(value, TensorType.of_array(array))
-                inference.set_value(value, array)
+        inference.add_arrays([*captured.items(), *zip(node.inputs, inputs)])
         return inference.infer(node)
 
     definition = ops.get(node)
@@ -102,10 +100,15 @@ def evaluate_node(
         return evaluate_op(definition, arrays, attributes, len(node.outputs), run, infer_outputs)
     except LiteError as error:
         kind = next((k for k in (GraphError, RunTimeoutError) if isinstance(error, k)), ExecutionError)
-        raise kind(f"{node.describe()}: {error}") from error
+        fault = kind(f"{node.describe()}: {error}")
+        own = package_of(node.domain) if node.domain not in ("", "lite") and kind is ExecutionError else ""
+        fault.source = error.source or own
+        raise fault from error
     except (Exception, SystemExit) as error:
         who = f"the reference in {package_of(node.domain)}"
-        raise ExecutionError(f"{node.describe()}: {who} failed with {type(error).__name__}: {error}") from error
+        fault = ExecutionError(f"{node.describe()}: {who} failed with {type(error).__name__}: {error}")
+        fault.source = package_of(node.domain)
+        raise fault from error
 
 
 def evaluate_op(

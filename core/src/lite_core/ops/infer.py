@@ -135,6 +135,13 @@ class GraphInference:
             self.set_type(value, value.type)
             self.set_value(value, array)
 
+    def add_arrays(self, arrays: Iterable[tuple[Value | None, Array | None]]) -> None:
+        """Set the types and elements of values by their arrays; pairs with None are left out."""
+        for value, array in arrays:
+            if value is not None and array is not None:
+                self.set_type(value, TensorType.of_array(array))
+                self.set_value(value, array)
+
     def infer(self, node: Node) -> list[TensorType]:
         """Infer one node whose input types are set; store and return the types of its outputs.
 

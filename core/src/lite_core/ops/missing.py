@@ -76,8 +76,9 @@ def why_missing(op: str, domain: str = "") -> Missing:
     if is_known:
         return Missing(lacks, "`lite ops` lists what it has")
     here = ", ".join(f"{name} by {' '.join(package)}" for name, package in providers.items()) or "none"
-    unknown = f"no loaded plugin provides operators of the domain {domain} (domains of plugins: {here})"
-    return Missing(f"{lacks}; {unknown}", "install the package that does")
+    unknown = f"no installed package has operators of the domain {domain} (domains of plugins: {here})"
+    remedy = "install the package that has them, or write one: `lite new-plugin operator NAME`"
+    return Missing(f"{lacks}; {unknown}", remedy)
 
 
 def check_operators(graph: Graph, path: object, producer: str) -> None:

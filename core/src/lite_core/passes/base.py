@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from lite_core import ops
 from lite_core.errors import LiteError, PassError
 from lite_core.ir import Graph
+from lite_core.log import tracked
 
 __all__ = ["Inspect", "Pass", "PassRecord", "PassResult", "apply", "run_passes"]
 
@@ -95,7 +96,7 @@ def run_passes(
     records: list[PassRecord] = []
     for number in range(1, _MOST_ROUNDS + 1):
         any_changed = False
-        for pass_ in passes:
+        for pass_ in tracked(passes, f"running the passes on the graph, round {number}"):
             before = graph.copy() if inspect else graph
             nodes, start = len(graph.nodes), time.perf_counter()
             logger.debug("round %d: running %s", number, pass_.name)  # the last line if the pass never returns

@@ -76,13 +76,8 @@ def _node_key(node: Node) -> Hashable | None:
     inputs = [id(v) if v is not None else 0 for v in node.inputs]
     if node.qualified_op in _COMMUTATIVE:
         inputs.sort()
-    attributes = ops.attributes_of(node)
-    return (
-        node.qualified_op,
-        tuple(inputs),
-        tuple((name, _attribute_key(a)) for name, a in attributes.items()),
-        len(node.outputs),
-    )
+    attributes = tuple([(name, _attribute_key(a)) for name, a in ops.attributes_of(node).items()])
+    return node.qualified_op, tuple(inputs), attributes, len(node.outputs)
 
 
 def _attribute_key(attribute: Any) -> Hashable:

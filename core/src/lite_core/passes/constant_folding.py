@@ -8,7 +8,7 @@ import numpy as np
 
 from lite_core import ops
 from lite_core.errors import LiteError
-from lite_core.ir import Array, DType, Graph, Node, TensorType
+from lite_core.ir import Array, DType, Graph, Node
 from lite_core.ops.evaluate import evaluate_node
 from lite_core.ops.infer import GraphInference
 from lite_core.passes.base import PassResult
@@ -87,10 +87,7 @@ class ConstantFolding(ScopePass):
     def _fits(node: Node, inputs: list[Array | None], limit: int) -> bool:
         """Return True if the results, as far as inference knows their sizes, stay within the limit."""
         inference = GraphInference()
-        for value, array in zip(node.inputs, inputs):
-            if value is not None and array is not None:
-                inference.set_type(value, TensorType.of_array(array))
-                inference.set_value(value, array)
+        inference.add_arrays(zip(node.inputs, inputs))
         sizes = [(t.size, t.dtype.itemsize) for t in inference.infer(node)]
         return sum(size * itemsize for size, itemsize in sizes if isinstance(size, int)) <= limit
 

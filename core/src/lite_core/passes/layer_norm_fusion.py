@@ -95,9 +95,8 @@ def _root(scope: Scope, value: Value | None) -> tuple[Node | None, Value | None]
 
 
 def _is_square(scope: Scope, node: Node, of: Value | None) -> bool:
-    if node.op == "Mul":
-        return node.inputs[0] is of and node.inputs[1] is of
-    return node.inputs[0] is of and scope.scalar(node.inputs[1]) == 2
+    first, second = node.inputs
+    return first is of and (second is of if node.op == "Mul" else scope.scalar(second) == 2)
 
 
 def _normalized_axis(scope: Scope, mean: Node, source: Value) -> int | None:

@@ -88,12 +88,8 @@ def _combine(a: Polynomial, b: Polynomial, factor: float) -> Polynomial:
 
 
 def _multiply(a: Polynomial, b: Polynomial) -> Polynomial:
-    result: dict[tuple[int, int], float] = {}
-    for (i, j), p in a.items():
-        for (k, n), q in b.items():
-            key = (i + k, j + n)
-            result[key] = result.get(key, 0.0) + p * q
-    return result
+    multiples = ({(i + k, j + n): p * q for (k, n), q in b.items()} for (i, j), p in a.items())
+    return reduce(lambda total, multiple: _combine(total, multiple, 1.0), multiples, {})
 
 
 class Match(NamedTuple):
@@ -146,11 +142,8 @@ def match_polynomial(
     atom = atom_nodes[-1].outputs[0]
     if argument is None or atom is None or not atom.dtype.is_floating:
         return None
-    candidates = list(_source_candidates(scope, argument))
-    for source in reversed(candidates) if farthest else candidates:
-        if (found := _follow(scope, atom_nodes, atom, source, argument, accepts)) is not None:
-            return found
-    return None
+    candidates = list(_source_candidates(scope, argument))[:: -1 if farthest else 1]
+    return next(filter(None, (_follow(scope, atom_nodes, atom, x, argument, accepts) for x in candidates)), None)
 
 
 def _follow(

@@ -120,11 +120,8 @@ def _simplify_reshape(scope: Scope, node: Node, inference: GraphInference) -> No
     output = node.outputs[0]
     if data is None or target is None or output is None or scope.constant(target) is not None:
         return
-    new = inference.type_of(output).shape
-    if inference.value_of(target) is None:
-        return  # every size depends on data
-    vector = reshape_target(inference.type_of(data).shape, new)
-    if vector is None:
+    vector = reshape_target(inference.type_of(data).shape, inference.type_of(output).shape)
+    if vector is None or inference.value_of(target) is None:  # of no value, every size depends on data
         return
     constant = scope.new_constant(f"{output.name}.shape", np.array(vector, dtype=np.int64))
     inference.set_type(constant, constant.type)

@@ -101,6 +101,5 @@ def _retargeted(scope: Scope, node: Node, source: TensorType, middle: TensorType
         if not isinstance(dim, int) or dim == 0:
             return None
         new[axis] = dim
-    if tuple(new) == target:
-        return value
-    return scope.new_constant(f"{output.name}.shape", np.array(new, dtype=np.int64))
+    same = tuple(new) == target
+    return value if same else scope.new_constant(f"{output.name}.shape", np.array(new, dtype=np.int64))

@@ -19,28 +19,10 @@ Environment variables: ``LITE_STRICT_PLUGINS=1`` raises failures, ``LITE_TRACE_P
 several claim a name.
 """
 
-from lite_core.plugins.backends import (
-    allowed_backends,
-    available_backends,
-    backend_sources,
-    installed_backends,
-    left_out_backends,
-    plugins_with,
-)
-from lite_core.plugins.hooks import ENTRY_POINT_GROUP, hookimpl
-from lite_core.plugins.manager import PluginManager, default_plugins
-from lite_core.plugins.record import PluginRecord
+from lite_core.plugins import backends, hooks, manager, record
+from lite_core.plugins.backends import *
+from lite_core.plugins.hooks import *
+from lite_core.plugins.manager import *
+from lite_core.plugins.record import *
 
-__all__ = [
-    "ENTRY_POINT_GROUP",
-    "PluginManager",
-    "PluginRecord",
-    "allowed_backends",
-    "available_backends",
-    "backend_sources",
-    "default_plugins",
-    "hookimpl",
-    "installed_backends",
-    "left_out_backends",
-    "plugins_with",
-]
+__all__ = [name for module in (backends, hooks, manager, record) for name in module.__all__]

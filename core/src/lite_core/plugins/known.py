@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -20,8 +21,7 @@ _MOST_FILES = 100  # files of a folder that are examined
 
 def known_distributions(kind: Literal["backends", "commands", "formats"]) -> dict[str, str]:
     """Return the distribution that contains each known backend, command of ``lite`` or format, by its name."""
-    entries: dict[str, Any] = _known()[kind]
-    return {name: entry["distribution"] if kind == "formats" else entry for name, entry in entries.items()}
+    return {name: entry["distribution"] if kind == "formats" else entry for name, entry in _known()[kind].items()}
 
 
 def format_distribution(path: str | Path) -> str | None:
@@ -34,28 +34,22 @@ def format_distribution(path: str | Path) -> str | None:
     formats = _known()["formats"].values()
     files = _files_in(path) if path.is_dir() else [path]
     by_name = (f["distribution"] for f in formats if any(file.name.endswith(tuple(f["suffixes"])) for file in files))
-    found: str | None = next(by_name, None) or _by_content(formats, filter(Path.is_file, files))
-    return found
+    return next(by_name, None) or _by_content(formats, filter(Path.is_file, files))
 
 
 def _files_in(folder: Path) -> list[Path]:
-    try:
+    with suppress(OSError):
         return sorted(folder.iterdir())[:_MOST_FILES]
-    except OSError:
-        return []
+    return []
 
 
 def _by_content(formats: Iterable[dict[str, Any]], files: Iterable[Path]) -> str | None:
     for file in files:
-        try:
-            with file.open("rb") as stream:
-                beginning = stream.read(_BEGINNING).hex()
-        except OSError:  # reported in detail by the caller
-            continue
-        for format in formats:
-            if any(re.match(pattern, beginning) for pattern in format["beginnings"]):
-                distribution: str = format["distribution"]
-                return distribution
+        with suppress(OSError), file.open("rb") as stream:  # an error is reported in detail by the caller
+            beginning = stream.read(_BEGINNING).hex()
+            for format in formats:
+                if any(re.match(pattern, beginning) for pattern in format["beginnings"]):
+                    return str(format["distribution"])
     return None
 
 
@@ -63,5 +57,4 @@ def _by_content(formats: Iterable[dict[str, Any]], files: Iterable[Path]) -> str
 def _known() -> dict[str, dict[str, Any]]:
     import json  # not at the top: needed only if something is not installed
 
-    known: dict[str, dict[str, Any]] = json.loads(_FILE.read_text(encoding="utf-8"))
-    return known
+    return dict(json.loads(_FILE.read_text(encoding="utf-8")))

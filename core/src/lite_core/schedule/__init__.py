@@ -1,31 +1,17 @@
 """Scheduling: selecting devices, placing nodes, partitioning, and the plans that run."""
 
-from lite_core.schedule.compile import CompileError, compatibility_of, restore_partition
-from lite_core.schedule.devices import Candidate, Selection, select_devices
-from lite_core.schedule.partition import PlacedPartition, cut, split
-from lite_core.schedule.placement import NodeAssignment, Placement, place
-from lite_core.schedule.plan import Plan, make_plan
-from lite_core.schedule.plan_cache import PlanStatistics
-from lite_core.schedule.profile import CopyTime, KernelRecord, PartitionTime, RunProfile
+from lite_core.schedule import compile, devices, partition, placement, plan, plan_cache, profile, reporting
+from lite_core.schedule.compile import *
+from lite_core.schedule.devices import *
+from lite_core.schedule.partition import *
+from lite_core.schedule.placement import *
+from lite_core.schedule.plan import *
+from lite_core.schedule.plan_cache import *
+from lite_core.schedule.profile import *
+from lite_core.schedule.reporting import *
 
 __all__ = [
-    "Candidate",
-    "CompileError",
-    "CopyTime",
-    "KernelRecord",
-    "NodeAssignment",
-    "PartitionTime",
-    "PlacedPartition",
-    "Placement",
-    "Plan",
-    "PlanStatistics",
-    "RunProfile",
-    "Selection",
-    "compatibility_of",
-    "cut",
-    "make_plan",
-    "place",
-    "restore_partition",
-    "select_devices",
-    "split",
+    name
+    for module in (compile, devices, partition, placement, plan, plan_cache, profile, reporting)
+    for name in module.__all__
 ]

@@ -23,7 +23,7 @@ from lite_core.schedule.control import ControlExecutable, PlanBody
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.partition import PlacedPartition
 
-__all__ = ["CompileError", "CompiledPartition", "compile_partition", "restore_partition"]
+__all__ = ["CompileError", "CompiledPartition", "compatibility_of", "compile_partition", "restore_partition"]
 
 logger = logging.getLogger("lite.schedule")
 
@@ -34,7 +34,7 @@ class CompileError(ExecutionError):
     """A backend failed to compile the partition ``placed``; ``reason`` is its error."""
 
     def __init__(self, placed: PlacedPartition, reason: str) -> None:
-        self.placed, self.reason = placed, reason
+        self.placed, self.reason, self.source = placed, reason, placed.candidate.source
         super().__init__(
             f"{placed.candidate} failed to compile partition {placed.partition.name!r} "
             f"({len(placed.partition.graph.nodes)} nodes): {reason}"
@@ -103,7 +103,7 @@ def compatibility_of(candidate: Candidate, options: Options) -> str | Stale:
         fault = f"returned {type(text).__name__}, expected a text"
     except (Exception, SystemExit) as error:
         text, fault = None, f"failed with {fault_text(error)}"
-    return text if isinstance(text, str) else Stale(f"compatibility() of {candidate.source} {fault}")
+    return text if isinstance(text, str) else Stale(f"compatibility() of {candidate.source.removesuffix(' -')} {fault}")
 
 
 def memory_of(candidate: Candidate) -> Memory:

@@ -41,10 +41,6 @@ RunPlan = Callable[[BodyPlan, Sequence[Array]], list[Array]]
 _MOST_PLANS = 64
 
 
-def _run(plan: BodyPlan, arrays: Sequence[Array]) -> list[Array]:
-    return plan.run(arrays)
-
-
 class ControlExecutable:
     """Executable of one node with sub-graphs; each sub-graph runs by plans for the actual shapes. Thread-safe.
 
@@ -66,7 +62,11 @@ class ControlExecutable:
         }
 
     def run(
-        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], scratch: Buffer | None, run_plan: RunPlan = _run
+        self,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[Buffer],
+        scratch: Buffer | None,
+        run_plan: RunPlan | None = None,
     ) -> None:
         """Run the node; ``run_plan`` runs the plan of a body, each time the body runs."""
         from lite_core.ops.evaluate import evaluate_node  # not at the top: few models need it
@@ -75,7 +75,7 @@ class ControlExecutable:
         scope.update((value, buffer.data) for value, buffer in zip(self._graph.inputs, inputs))
 
         def run_body(body: Graph, arrays: Sequence[Array]) -> list[Array]:
-            return self._bodies[body].run(arrays, scope, run_plan)
+            return self._bodies[body].run(arrays, scope, run_plan or (lambda plan, given: plan.run(given)))
 
         arrays = [None if value is None else scope[value] for value in self.node.inputs]
         condition = arrays[0] if self.node.op == "If" else None

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lite_core.backend import Device, MeasuresSpeed, Memory
 from lite_core.forking import new_lock
-from lite_core.ir import Node, TensorType, Value
+from lite_core.ir import Node, TensorType
 from lite_core.memory import HostMemory
 from lite_core.memory.sharing import can_share, new_array
+from lite_core.ops.work import work_of
 from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.compile import memory_of
 from lite_core.schedule.devices import Candidate
 
-__all__ = ["Costs", "Link", "Work", "bytes_of", "measure_link", "work_of"]
+__all__ = ["Costs", "Link", "measure_link"]
 
 logger = logging.getLogger("lite.schedule")
 
@@ -28,100 +28,6 @@ _SMALL_ELEMENTS = 1 << 10
 _LARGE_ELEMENTS = 1 << 18
 _MOST_REPETITIONS = 5
 _SECONDS_PER_SIZE = 1e-3
-
-
-# **** the work of a node ****
-
-
-class Work(NamedTuple):
-    """The work of a node: floating-point operations, two for a multiply-add, and bytes read and written."""
-
-    flops: float
-    bytes: float
-
-
-def work_of(node: Node) -> Work | None:
-    """Estimate the work of a node from the types of its inputs and outputs.
-
-    Returns:
-        None if it is unknown: a dimension is symbolic, or the node has sub-graphs.
-    """
-    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
-    if node.subgraphs or not all(v.type.is_static for v in values):
-        return None
-    count = _FLOPS.get(node.op, _element_wise) if node.domain == "" else _element_wise
-    return Work(count(node), _bytes_moved(node))
-
-
-def bytes_of(value: Value) -> int:
-    """Return the size of a tensor in bytes; 0 if a dimension is symbolic."""
-    return prod(_dims(value)) * value.dtype.itemsize if value.type.is_static else 0
-
-
-_VIEWS = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-# These read only the elements that they write.
-_SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Shape", "Size", "Slice"})
-
-
-def _bytes_moved(node: Node) -> int:
-    """Count each input read once and each output written once; less for views and selections."""
-    if node.op in _VIEWS:
-        return 0
-    written = sum(bytes_of(v) for v in node.outputs if v is not None)
-    if node.op in _SELECTIONS:
-        return 2 * written
-    return written + sum(bytes_of(v) for v in dict.fromkeys(node.inputs) if v is not None)
-
-
-def _dims(value: Value | None) -> tuple[int, ...]:
-    dims: tuple[int, ...] = () if value is None or value.shape is None else value.shape
-    return dims
-
-
-def _element_wise(node: Node) -> int:
-    """Count one operation for each element of the largest tensor, which also fits reductions."""
-    if node.op in _VIEWS or node.op in _SELECTIONS:
-        return 0
-    return max((prod(_dims(v)) for v in (*node.inputs, *node.outputs) if v is not None), default=0)
-
-
-def _convolution(weights: int) -> Callable[[Node], int]:
-    """Return a counter of one sum over a channel's weights ``[M, C / group, ...]`` for each output element."""
-    return lambda node: 2 * prod(_dims(node.outputs[0])) * prod(_dims(node.inputs[weights])[1:])
-
-
-def _transposed_convolution(node: Node) -> int:
-    """Count one product of each input element with each of its channel's weights ``[C, M / group, ...]``."""
-    return 2 * prod(_dims(node.inputs[0])) * prod(_dims(node.inputs[1])[1:])
-
-
-def _matrix_product(node: Node) -> int:
-    """Count one sum over the last axis of the first input for each element of the output."""
-    summed = _dims(node.inputs[0])[0 if node.attributes.get("transA") else -1]
-    return 2 * prod(_dims(node.outputs[0])) * summed
-
-
-def _window(node: Node) -> int:
-    """Count one window for each element of the output."""
-    kernel: Any = node.attributes["kernel_shape"]
-    return prod(_dims(node.outputs[0])) * int(prod(kernel))
-
-
-def _recurrent(node: Node) -> int:
-    """Count all weights for each step ``[sequence, batch, ...]``."""
-    steps = prod(_dims(node.inputs[0])[:2])
-    return 2 * steps * (prod(_dims(node.inputs[1])) + prod(_dims(node.inputs[2])))
-
-
-#: Counters of floating-point operations; other operators count as element-wise.
-_FLOPS: Mapping[str, Callable[[Node], int]] = {
-    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), _convolution(1)),
-    "QLinearConv": _convolution(3),
-    "ConvTranspose": _transposed_convolution,
-    **dict.fromkeys(("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"), _matrix_product),
-    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _window),
-    **dict.fromkeys(("GRU", "LSTM", "QuantizedLSTM", "RNN"), _recurrent),
-}
 
 
 # **** copies between memory spaces ****
@@ -134,11 +40,13 @@ class Link(NamedTuple):
         space: the memory space.
         upload: latency in seconds, and seconds per byte, of a copy to it.
         download: the same for copies from it.
+        fault: the reason why nothing can be copied; empty if it works.
     """
 
     space: str
     upload: tuple[float, float] = (0.0, 0.0)
     download: tuple[float, float] = (0.0, 0.0)
+    fault: str = ""
 
     def upload_seconds(self, size: int) -> float:
         """Return the time of a copy of ``size`` bytes from main memory."""
@@ -198,6 +106,7 @@ class Costs:
 
     def __init__(self) -> None:
         self._devices: dict[str, Device] = {}
+        self._broken: dict[str, Link] = {}
 
     def node_seconds(self, node: Node, candidate: Candidate) -> float | None:
         """Estimate the time of a node by the roofline model: the longer of its arithmetic and its memory traffic.
@@ -224,10 +133,11 @@ class Costs:
     def link(self, candidate: Candidate) -> Link:
         """Return the cost of copies to and from a device's memory.
 
-        If the memory cannot be measured, copies cost nothing, so that they move no node. The user sees the error when a
-        partition is compiled for the device.
+        If copies fail, they cost nothing, so that they move no node, and the link has the reason.
         """
         try:
+            if (label := candidate.device.label) in self._broken:
+                return self._broken[label]
             memory = memory_of(candidate)
             with _measuring:  # once per process
                 if memory.space not in _links:
@@ -236,4 +146,5 @@ class Costs:
                 return _links[memory.space]
         except (Exception, SystemExit) as error:
             logger.warning("%s: copies to and from its memory cannot be measured: %s", candidate, fault_text(error))
-            return Link(candidate.device.label)
+            fault = f"copies to and from its memory fail: {fault_text(error)}"
+            return self._broken.setdefault(label, Link(label, fault=fault))

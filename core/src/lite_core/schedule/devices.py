@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lite_core.backend import Backend, Device, Options, TakesOptions, Unavailable
 from lite_core.checks import require
-from lite_core.errors import BackendUnavailableError, InputError
+from lite_core.errors import BackendUnavailableError, ExecutionError, InputError, LiteError
 from lite_core.plugins import PluginManager, allowed_backends, available_backends, backend_sources, left_out_backends
 from lite_core.plugins.contracts import fault_text
 from lite_core.plugins.known import known_distributions
@@ -21,6 +21,9 @@ from lite_core.schedule.probing import probe
 __all__ = ["Candidate", "Selection", "select_devices"]
 
 logger = logging.getLogger("lite.schedule")
+
+#: The phases in which a plugin that fails provides no backends.
+_BEFORE_BACKENDS = ("version", "import", "register", "lite_backends")
 
 
 class Candidate(NamedTuple):
@@ -43,6 +46,16 @@ class Candidate(NamedTuple):
 
     def __str__(self) -> str:
         return f"backend {self.device.label!r} ({self.source.removesuffix(' -')})"
+
+    def blamed(self, error: LiteError) -> LiteError:
+        """Return an error in a run with the backend's package as its source, which the message then names, too.
+
+        Errors that are the user's or those of an inner plan, and those of ``host``, are returned as they are.
+        """
+        if type(error) is ExecutionError and not error.source and self.device.backend != "host":
+            error.source = self.source
+            error.args = (str(error) if self.source in str(error) else f"{error} ({self.source.removesuffix(' -')})",)
+        return error
 
     def options(self, options: Options) -> Options:
         """Return the session's options with the candidate's changes and the backend-specific options."""
@@ -69,7 +82,7 @@ def select_devices(
     plugins: PluginManager,
     *,
     fallback: str = "host",
-    targets: Sequence[str] = (),
+    targets: Mapping[str, str] = MappingProxyType({}),
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Selection:
     """Choose the devices for a session.
@@ -79,8 +92,9 @@ def select_devices(
             order of preference. The environment variable ``LITE_BACKEND`` overrides it.
         plugins: the plugins that provide backends.
         fallback: ``"host"`` lets the host backend run nodes that the named ones refuse; ``"never"`` forbids it.
-        targets: the backends that the model's file was converted for, the preferred one first: ``"auto"`` uses the
-            available ones, and other backends only if none of them is available.
+        targets: the backends that the model's file was converted for, the preferred one first, each with the
+            distribution and version that it was converted with: ``"auto"`` uses the available ones, and other backends
+            only if none of them is available.
         backend_options: options of backends, by the backend's name.
 
     Raises:
@@ -102,7 +116,7 @@ def select_devices(
     if names == ["auto"]:
         candidates = _for_targets(targets, plugins, log) if targets else _by_score(backends, plugins, log)
     else:
-        candidates = [_by_name(name, plugins, log) for name in names]
+        candidates = [_by_name(name, plugins, targets, log) for name in names]
     if fallback == "host" and not any(c.device.backend == "host" for c in candidates):
         devices = backends["host"].probe()
         assert not isinstance(devices, Unavailable)
@@ -129,21 +143,21 @@ def select_devices(
     return Selection(tuple(candidates), tuple(log), names == ["auto"] or "host" in names[1:], tuple(notes))
 
 
-def _for_targets(targets: Sequence[str], plugins: PluginManager, log: list[str]) -> list[Candidate]:
+def _for_targets(targets: Mapping[str, str], plugins: PluginManager, log: list[str]) -> list[Candidate]:
     """Return the candidates that a model's file was converted for, or all others if none of its targets is available.
 
     Other backends are probed only in the second case: probing may take long and start drivers needlessly.
     """
     backends, left_out, listed = available_backends(plugins), left_out_backends(plugins), ", ".join(targets)
     log += [
-        f"{name}: the model is made for it, but it is not installed: {_how_to_install(name)}"
+        f"{name}: the model is made for it, but it is not installed: {_how_to_install(name, targets[name])}"
         for name in targets
         if name not in backends and name not in left_out
     ]
     others = [name for name in backends if name not in (*targets, "host", "null")]
     found = _by_score([name for name in backends if name in targets], plugins, log)
     if len({c.device.backend for c in found}) > 1:
-        found.sort(key=lambda c: targets.index(c.device.backend))
+        found.sort(key=lambda c: [*targets].index(c.device.backend))
         log.append(f"taken in the order of the model's targets: {listed}")
     if found or [*targets] == ["host"]:
         log += [f"{name}: not a target of the model ({listed}); name it as backend to use it" for name in others]
@@ -207,7 +221,7 @@ def _by_score(names: Iterable[str], plugins: PluginManager, log: list[str]) -> l
     return found
 
 
-def _by_name(name: str, plugins: PluginManager, log: list[str]) -> Candidate:
+def _by_name(name: str, plugins: PluginManager, targets: Mapping[str, str], log: list[str]) -> Candidate:
     backends, left_out = available_backends(plugins), left_out_backends(plugins)
     base, _, index = name.partition(":")
     if base == "auto":
@@ -215,13 +229,12 @@ def _by_name(name: str, plugins: PluginManager, log: list[str]) -> Candidate:
     if base in left_out:
         raise BackendUnavailableError(f"backend {base!r} is installed, but {left_out[base]}")
     if base not in backends:
-        raise BackendUnavailableError(_not_installed(base, [*backends, *left_out]))
+        raise BackendUnavailableError(_not_installed(base, [*backends, *left_out], plugins, targets.get(base, "")))
     source = backend_sources(plugins)[base]
     devices = probe(backends[base], source)
     if isinstance(devices, Unavailable):
         raise BackendUnavailableError(f"backend {base!r} ({source}) is not available: {_reason(devices)}")
-    number = int(index) if index.isdigit() else 0 if not index else -1
-    chosen = next((d for d in devices if d.index == number), None)
+    chosen = next((d for d in devices if str(d.index) == (index or "0")), None)
     if chosen is None:
         listed = ", ".join(f"{d.label} ({d.name})" for d in devices)
         raise BackendUnavailableError(f"backend {base!r} has no device {index!r}; it has: {listed}")
@@ -234,18 +247,23 @@ def _tuning(device: Device) -> str:
     return f", tuning: {device.details['tuning']}" if "tuning" in device.details else ""
 
 
-def _how_to_install(backend: str) -> str:
-    distribution = known_distributions("backends").get(backend)
+def _how_to_install(backend: str, made_with: str = "") -> str:
+    """Return the command that installs a backend; ``made_with``: its package and version, as a model's file says."""
+    # A file must not be able to put anything else into a command that users copy.
+    stated = re.match(r"([A-Za-z0-9][A-Za-z0-9._-]*) [0-9]", made_with)
+    distribution = known_distributions("backends").get(backend) or (stated and stated[1])
     return f"pip install {distribution}" if distribution else "none of Lite's packages brings it"
 
 
-def _not_installed(name: str, installed: Sequence[str]) -> str:
-    allowed = allowed_backends()
-    also = "" if allowed is None or name in allowed else "; LITE_BACKENDS must also name it"
-    return (
-        f"backend {name!r} is not installed (installed: {_listed(installed)}): {_how_to_install(name)}{also}; "
-        "`lite backends` shows what is installed and what failed to load"
-    )
+def _not_installed(name: str, installed: Sequence[str], plugins: PluginManager, made_with: str) -> str:
+    import difflib  # not at the top: only a mistake needs it
+
+    near = "".join(f"did you mean {each!r}? " for each in difflib.get_close_matches(name.lower(), installed, 1))
+    faults = [(r, f.error) for r in plugins.records() for f in r.failures if f.phase in _BEFORE_BACKENDS]
+    advice = [f"plugin {r.label} may have it, but failed: {e} (`lite plugins {r.distribution}`)" for r, e in faults]
+    advice += ["LITE_BACKENDS must also name it"] * (name not in (allowed_backends() or [name]))
+    advice += [_how_to_install(name, made_with), "`lite backends` shows what is installed and what failed to load"]
+    return f"backend {name!r} is not installed (installed: {_listed(installed)}): {near}{'; '.join(advice)}"
 
 
 def _reason(answer: Unavailable) -> str:

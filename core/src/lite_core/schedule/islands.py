@@ -23,8 +23,9 @@ from typing import NamedTuple
 from lite_core.backend import Yes
 from lite_core.ir import Graph
 from lite_core.memory import HostMemory
+from lite_core.ops.work import bytes_of
 from lite_core.schedule.compile import memory_of
-from lite_core.schedule.costs import Costs, bytes_of
+from lite_core.schedule.costs import Costs
 from lite_core.schedule.devices import Candidate
 from lite_core.schedule.placement import Placement, ask
 

@@ -14,10 +14,12 @@ from lite_core.direct import DirectRun
 from lite_core.errors import ExecutionError, InputError, LiteError
 from lite_core.in_place import is_cache
 from lite_core.ir import Array, Graph, Value
+from lite_core.log import tracked
 from lite_core.memory import HostMemory, read_only
 from lite_core.memory.arena import plan_arena
 from lite_core.memory.scratch import ScratchPool
 from lite_core.memory.sharing import can_share
+from lite_core.notebooks import Shown
 from lite_core.observing import IdleObserver, Observer
 from lite_core.plugins.contracts import fault_text
 from lite_core.resizing import PlansOtherSizes
@@ -61,11 +63,11 @@ def make_plan(
     """
     placement.log()
     parts = split(graph, placement, prefix, identities)
-    compiled = [compile_partition(placed, options, plan_body) for placed in parts]
+    compiled = [compile_partition(placed, options, plan_body) for placed in tracked(parts, "compiling partitions")]
     return Plan(graph, placement, compiled, pool)
 
 
-class Plan:
+class Plan(Shown):
     """The steps of a run for one set of input shapes. ``print`` shows the steps and the arenas.
 
     Tensors that live only during a run share one arena for each memory space. Arenas are reused from run to run.
@@ -181,25 +183,19 @@ class Plan:
 
     def describe(self) -> str:
         """Return a description: the steps in run order, and the arenas."""
-        lines = [f"plan for {self._shapes()}"]
+        lines = [f"plan for {', '.join(map(repr, self._inputs))}"]
         lines += [f"  {number} {step.describe()}" for number, step in enumerate(self.steps)]
         lines += [f"  arena in {memory.space} memory: {size} bytes" for memory, size in self.arenas]
         return "\n".join(lines)
 
-    __str__ = describe
-
-    def __repr__(self) -> str:
-        return f"<Plan for {self._shapes()}: {len(self.steps)} steps>"
-
-    def _shapes(self) -> str:
-        return ", ".join(repr(value) for value in self._inputs)
+    __str__ = __repr__ = describe
 
 
 def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Step], dict[Value, Value]]:
     """Return the steps, with copies between memory spaces, and for each graph output its copy in main memory."""
     steps: list[Step] = []
     copied: set[Value] = set()
-    owners = {partition.memory.space: str(partition.candidate) for partition in compiled}
+    owners = {partition.memory.space: partition.candidate for partition in compiled}
     #: For each value its copies by memory space, including the original, each with its memory.
     copies: dict[Value, dict[str, tuple[Value, Memory]]] = {v: {_HOST.space: (v, _HOST)} for v in graph.inputs}
 
@@ -208,7 +204,7 @@ def _link(graph: Graph, compiled: Sequence[CompiledPartition]) -> tuple[list[Ste
         if memory.space not in by_space:
             source, origin = by_space.get(_HOST.space) or next(iter(by_space.values()))
             copy = Value(f"{value.name}@{memory.space}", value.type)
-            backends = " and ".join(owners[m.space] for m in (origin, memory) if m.space != _HOST.space)
+            backends = [owners[m.space] for m in (origin, memory) if m.space != _HOST.space]
             steps.append(CopyStep(source, copy, origin, memory, backends))
             copied.add(source)
             by_space[memory.space] = (copy, memory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lite_core.backend import Options
+from lite_core.backend import Options, Partition
 from lite_core.ir import Graph
 from lite_core.memory.scratch import ScratchPool
 from lite_core.schedule.compile import CompiledPartition, CompileError, compile_partition
@@ -35,7 +35,7 @@ class Planner:
         pins: node name pattern to device label.
         options: the session's options.
         pool: provides the memory of runs.
-        log: receives a line for each partition that its device failed to compile.
+        log: receives a line for each partition that its device failed to compile, or cannot run as its memory fails.
         precision: the precision of every node; by default that of ``options``.
     """
 
@@ -58,8 +58,8 @@ class Planner:
     ) -> Plan:
         """Make the plan of a graph for the shapes of its inputs.
 
-        Islands whose copies cost more than they gain are merged with their neighbours. If a backend fails to compile
-        and the caller named no devices, its nodes move to the next device.
+        Islands whose copies cost more than they gain are merged with their neighbours. If a backend fails to compile,
+        or copies to its memory fail, and the caller named no devices, its nodes move to the next device.
 
         Args:
             graph: the graph, with inferred types.
@@ -76,6 +76,7 @@ class Planner:
         placement = merge_islands(graph, placement, self._costs)
         while True:
             try:
+                self._check_memories(graph, placement)
                 own = identities or self._identities
                 placed = self.precision.applied(graph, placement)
                 return make_plan(graph, placed, self.options, self.pool, self.plan_body, prefix, own)
@@ -84,6 +85,15 @@ class Planner:
                     raise
                 placement = placement_without(graph, placement, error)
                 self._log.append(str(error))
+
+    def _check_memories(self, graph: Graph, placement: Placement) -> None:
+        """Raise a CompileError for all nodes of a device whose memory fails, if the caller named no devices."""
+        for number in sorted({*placement.choice}) if self._selection.automatic else ():
+            candidate = placement.candidates[number]
+            if fault := self._costs.link(candidate).fault:
+                nodes = [node for node, chosen in zip(graph.nodes, placement.choice) if chosen == number]
+                part = Partition("all its nodes", Graph(graph.name, nodes=nodes))
+                raise CompileError(PlacedPartition(part, candidate), f"{fault}, so this session does not use it")
 
     def plan_decided(self, graph: Graph, prefix: str = "") -> Plan | None:
         """Make a plan as :meth:`plan` does, without the Ifs that the input shapes decide; None if they decide none."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from lite_core.backend import KernelTime, Partition
+from lite_core.notebooks import Shown
 
 __all__ = ["CopyTime", "KernelRecord", "PartitionTime", "RunProfile"]
 
@@ -62,7 +63,7 @@ class KernelRecord(NamedTuple):
 _Record = TypeVar("_Record", "PartitionTime", "CopyTime", "KernelRecord")
 
 
-class RunProfile:
+class RunProfile(Shown):
     """The times of one run, recorded by ``session.run(..., profile=...)``.
 
     Attributes:
@@ -127,6 +128,11 @@ class RunProfile:
         import json  # not at the top: every session imports this module, but few need JSON
 
         return json.dumps(self.as_dict(), indent=2)
+
+    def __repr__(self) -> str:
+        on = "".join(f", {seconds * 1e3:.3f} ms on {name}" for name, seconds in self.by_device().items())
+        ops = [f"\n  {s * 1e3:9.3f} ms  {'other' if name == '-' else name}" for name, s in self.by_op().items()]
+        return f"Profile of a run: {self.seconds * 1e3:.3f} ms{on}{''.join(ops[:6])}"
 
     def __str__(self) -> str:
         """Return a line for each kernel, slowest first, copy and partition, and the notes; `lite run` prints tables."""

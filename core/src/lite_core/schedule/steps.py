@@ -20,6 +20,7 @@ from lite_core.observing import Observable, Observed, Observer, observed_buffers
 from lite_core.plugins.contracts import fault_text
 from lite_core.schedule.compile import CompiledPartition
 from lite_core.schedule.control import ControlExecutable
+from lite_core.schedule.devices import Candidate
 from lite_core.schedule.profile import CopyTime, RunProfile
 
 __all__ = ["Allocation", "ControlStep", "CopyStep", "PartitionStep", "Run", "Step"]
@@ -137,10 +138,10 @@ class PartitionStep(Step):
                 if self.memory.space == HostMemory.space:
                     _check_type(self, value, result.data)
                 run.buffers[value] = result
-        except LiteError:
-            raise
         except (Exception, SystemExit) as error:
-            raise ExecutionError(f"{self} failed with {fault_text(error)}") from error
+            own = ExecutionError(f"{self} failed with {fault_text(error)}")
+            fault = self._candidate.blamed(error if isinstance(error, LiteError) else own)
+            raise fault from (error if fault is own else error.__cause__)
 
     def _result(self, value: Value, run: Run) -> Buffer:
         type, memory = value.type, self.memory
@@ -256,12 +257,12 @@ class CopyStep(Step):
         result: the value that represents the copy.
         origin: the memory to copy from.
         memory: the memory to copy to.
-        owners: the backends of the memories, for messages.
+        owners: the devices of those of the two memories that are not main memory.
     """
 
-    def __init__(self, source: Value, result: Value, origin: Memory, memory: Memory, owners: str) -> None:
+    def __init__(self, source: Value, result: Value, origin: Memory, memory: Memory, owners: list[Candidate]) -> None:
         super().__init__([source], [result], memory)
-        self._origin, self._owners = origin, owners
+        self._origin, self._owners, self._owners_text = origin, owners, " and ".join(map(str, owners))
 
     def has_own_storage(self, value: Value) -> bool:
         return self.memory.space == HostMemory.space
@@ -269,13 +270,14 @@ class CopyStep(Step):
     def run(self, run: Run) -> None:
         source, result = self.reads[0], self.writes[0]
         origin, target = self._origin.space, self.memory.space
-        start = time.perf_counter()
+        start, owner = time.perf_counter(), self._owners[0]
         try:
             array, is_copied = self._fetch(run)
+            owner = self._owners[-1]
             run.buffers[result], is_stored = self._store(array, run)
         except (Exception, SystemExit) as error:
-            what = f"{self._owners}: copying {source.name!r} from {origin} to {target} memory"
-            raise ExecutionError(f"{what} failed with {fault_text(error)}") from error
+            what = f"{self._owners_text}: copying {source.name!r} from {origin} to {target} memory"
+            raise owner.blamed(ExecutionError(f"{what} failed with {fault_text(error)}")) from error
         if run.profile is not None:
             seconds = time.perf_counter() - start
             size = int(array.nbytes) if is_copied or is_stored else 0
@@ -292,7 +294,7 @@ class CopyStep(Step):
             memory.synchronize(buffer.data)
             return run.shared[source], False
         array = memory.download(buffer.data)
-        _check_type(f"{self._owners}: its memory", source, array)
+        _check_type(f"{self._owners_text}: its memory", source, array)
         return array, True
 
     def _store(self, array: Array, run: Run) -> tuple[Buffer, bool]:

@@ -1,20 +1,15 @@
 """Loading and running models."""
 
 from lite_core.schedule import PlanStatistics, RunProfile
-from lite_core.session.binding import Binding
-from lite_core.session.loading import load
-from lite_core.session.opening import OpenedModel, open_model
-from lite_core.session.ready import ReadyGraph, make_ready
-from lite_core.session.session import Session
+from lite_core.session import binding, loading, opening, ready, session
+from lite_core.session.binding import *
+from lite_core.session.loading import *
+from lite_core.session.opening import *
+from lite_core.session.ready import *
+from lite_core.session.session import *
 
 __all__ = [
-    "Binding",
-    "OpenedModel",
     "PlanStatistics",
-    "ReadyGraph",
     "RunProfile",
-    "Session",
-    "load",
-    "make_ready",
-    "open_model",
+    *(name for module in (binding, loading, opening, ready, session) for name in module.__all__),
 ]

@@ -169,9 +169,13 @@ def _converted(name: str, given: Any, expected: TensorType) -> Array:
     # imported it already.
     if "numpy.ma" in sys.modules and isinstance(given, np.ma.MaskedArray):
         raise InputError(f"input {name!r} is a masked array; fill it first: {name}.filled(value)")
-    is_array = hasattr(given, "__array__")
+    is_array = hasattr(given, "__array__") or hasattr(given, "__dlpack__")
     try:
-        array = np.asarray(given)
+        device = 1 if type(given) is np.ndarray else getattr(given, "__dlpack_device__", lambda: (1, 0))()[0]
+        if device != 1:  # DLPack's number for main memory
+            cure = f"{name}.cpu() in torch, numpy.asarray({name}) in jax, {name}.get() in cupy"
+            raise InputError(f"input {name!r} is in the memory of a device; copy it to main memory first: {cure}")
+        array = np.asarray(given) if hasattr(given, "__array__") or not is_array else np.from_dlpack(given)
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(f"input {name!r} must be {expected}, and no array can be made of it: {error}") from None
     wanted = expected.dtype.numpy

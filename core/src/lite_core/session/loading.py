@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from lite_core.collector import collector_paused
-from lite_core.ir import Graph
 from lite_core.plugins import PluginManager
-from lite_core.session.opening import open_model
+from lite_core.session.opening import Model, open_model
 from lite_core.session.session import MOST_PLANS, Session, Taps
 
 __all__ = ["load"]
 
 
 def load(
-    model: str | os.PathLike[str] | Graph,
+    model: Model,
     backend: str | Sequence[str] = "auto",
     threads: int | None = None,
     precision: str | Mapping[str, str] | None = None,
@@ -37,7 +35,9 @@ def load(
     """Load a model and return a session that runs it.
 
     Args:
-        model: a .lite file, a file or folder that an installed plugin reads, or a graph.
+        model: a .lite file, a file or folder that an installed plugin reads, or a graph; or the content of a file:
+            bytes, any other object with the buffer protocol, or a file that is open in binary mode. Content is copied
+            to a temporary file, which is deleted when the model was read. Models of several files need a path.
         backend: ``"auto"`` selects the best device for each node; for a .lite file, the devices it was converted for,
             in its order. The name of a backend or of one of its devices, ``"NAME:1"``, or several in order of
             preference, restricts the session to these (and ``host`` for nodes that they cannot run). The environment

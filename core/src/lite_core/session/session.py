@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from threading import get_ident
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from lite_core.backend import Options
 from lite_core.checks import require
 from lite_core.collector import collector_paused
 from lite_core.container import ModelFile
 from lite_core.container.trust import saved_setting
-from lite_core.deadline import run_within
-from lite_core.errors import GraphError, InputError
+from lite_core.deadline import run_in_thread, run_within
+from lite_core.errors import GraphError, InputError, SessionClosedError
 from lite_core.ir import Array, Graph, TensorType
 from lite_core.memory import ScratchPool
+from lite_core.notebooks import Shown, signature_text
 from lite_core.observing import Observer
 from lite_core.ops.infer import have_sizes, infer_graph
 from lite_core.plugins import PluginManager, backend_sources, default_plugins
@@ -45,19 +49,20 @@ Taps = Sequence[str] | Mapping[str, Callable[[Any], None] | None]
 
 #: Default number of plans that a session caches.
 MOST_PLANS = 16
+#: What is left of a session that was closed.
+_KEPT = {"closed", "inputs", "last_profile", "name", "outputs", "_bindings", "_freed", "_threads"}
 #: Key of the metadata of a .lite file: patterns, one a line, of the values that every run of the model prints.
 STORED_TAPS = "taps"
 
 
-class Session:
+class Session(Shown):
     """A model ready to run. Thread-safe: many threads may run one session at once.
 
     Create one with :func:`lite_core.load`. ``inputs`` and ``outputs`` map names to types, in the model's order.
 
     Args:
         model: the opened model; the session takes ownership of its graph unless the graph belongs to the caller.
-        backend, fallback, placement, backend_options, plugins, threads, precision, exact, tune, optimize, plans, saved,
-            taps: see :func:`lite_core.load`.
+        backend: this and all others are those of :func:`lite_core.load`.
     """
 
     def __init__(
@@ -93,10 +98,11 @@ class Session:
         self.file: ModelFile | None = file
         self._options = Options(threads or useful_threads(), by_node.default, exact, tune)
         named = model.graph.metadata.get("targets", "").split()
+        made_for = {record.backend: record.plugin for record in file.targets} if file else dict.fromkeys(named, "")
         #: The backends that the model's file was made for, the preferred one first.
-        self.targets = tuple([record.backend for record in file.targets] if file else named)
+        self.targets = tuple(made_for)
         self._selection = select_devices(
-            backend, plugins, fallback=fallback, targets=self.targets, backend_options=backend_options
+            backend, plugins, fallback=fallback, targets=made_for, backend_options=backend_options
         )
         candidates = self._selection.candidates
         self._notes = list(self._selection.notes)
@@ -132,6 +138,14 @@ class Session:
         self.outputs: Mapping[str, TensorType] = MappingProxyType({v.name: v.type for v in self.graph.outputs})
         self._wanted = [(v.name, v.dtype.numpy) for v in self.graph.inputs]
         self._output_names = [v.name for v in self.graph.outputs]  # a value may be listed twice
+        #: The model's name.
+        self.name = self.graph.name
+        #: The threads with runs in flight, each as often as it has some.
+        self._threads: list[int] = []
+        self._freed = {"_wanted"}
+        #: True once :meth:`close` was called.
+        self.closed = False
+        self._bindings: WeakSet[Binding] = WeakSet()
         #: The profile of the last run with ``profile=``, in any thread.
         self.last_profile: RunProfile | None = None
         stored = taps is None and file is not None and STORED_TAPS in file.metadata
@@ -177,20 +191,35 @@ class Session:
         if timeout is not None:
             return run_within(timeout, lambda: self.run(inputs, outputs=outputs, out=out, profile=profile, **named))
         given = inputs if not named else named if inputs is None else None
-        arrays = ready_arrays(self._wanted, given)
-        # A cached plan implies that the shapes were checked when it was made.
-        plan = None if arrays is None else self._plans.find(tuple([array.shape for array in arrays]))
-        if arrays is None or (plan is None and not have_sizes(self.graph.inputs, [array.shape for array in arrays])):
-            arrays = list(to_arrays(self.graph.name, self.graph.inputs, inputs, named).values())
-        if plan is None:
-            plan = self._plans.get(tuple([array.shape for array in arrays]), self._make_plan)
-        if self._has_taps or outputs is not None:
-            self._tapped = self._tapped or self._tapped_runs(())
-            run = partial(self._run_watched, plan, arrays, out, profile)
-            return self._tapped.run(plan, arrays, outputs, run)  # type: ignore[no-any-return]
-        if profile or out is not None:
-            return self._run_watched(plan, arrays, out, profile)
-        return dict(zip(self._output_names, plan.run(arrays)))
+        thread = get_ident()
+        self._threads.append(thread)
+        try:
+            arrays = ready_arrays(self._wanted, given)
+            # A cached plan implies that the shapes were checked when it was made.
+            shapes = () if arrays is None else tuple([array.shape for array in arrays])
+            plan = None if arrays is None else self._plans.find(shapes)
+            if arrays is None or (plan is None and not have_sizes(self.graph.inputs, shapes)):
+                arrays = list(to_arrays(self.graph.name, self.graph.inputs, inputs, named).values())
+            if plan is None:
+                plan = self._plans.get(tuple([array.shape for array in arrays]), self._make_plan)
+            if self._has_taps or outputs is not None:
+                self._tapped = self._tapped or self._tapped_runs(())
+                run = partial(self._run_watched, plan, arrays, out, profile)
+                return self._tapped.run(plan, arrays, outputs, run)  # type: ignore[no-any-return]
+            if profile or out is not None:
+                return self._run_watched(plan, arrays, out, profile)
+            return dict(zip(self._output_names, plan.run(arrays)))
+        finally:
+            self._threads.remove(thread)
+
+    async def run_async(self, inputs: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Array]:
+        """Run the model in a thread of the event loop's executor: ``outputs = await session.run_async(inputs)``.
+
+        Several runs may be awaited at once; see :meth:`run` for the arguments, results and errors. If the awaiting task
+        is cancelled, the run ends before its next step, as by ``timeout``, and the task is resumed after that: nothing
+        reads the inputs or writes to ``out`` any more.
+        """
+        return await run_in_thread(partial(self.run, inputs, **options))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
         """Plan and compile for input shapes before the first run.
@@ -222,7 +251,48 @@ class Session:
         for name, given in (("inputs", inputs), ("outputs", {} if outputs is None else outputs)):
             require(isinstance(given, Mapping), name, "a mapping of names to arrays", given)
         run = partial(self.run, outputs=list(self.outputs)) if self._has_taps else self.run
-        return Binding(run, self._bound, inputs, outputs)
+        binding = Binding(run, self._bound, inputs, outputs, self._threads)
+        self._bindings.add(binding)
+        return binding
+
+    def close(self) -> None:
+        """Free compiled code, memory of devices and the mapped file, after the runs in flight have ended.
+
+        Later runs, of bindings too, raise a :class:`~lite_core.errors.SessionClosedError`; closing again does nothing.
+        Arrays that runs have returned stay valid. The end of a ``with`` block closes a session, too:
+        ``with lite.load(path) as session``.
+
+        Raises:
+            SessionClosedError: it is called inside a run of this session, such as by a function of ``taps``.
+        """
+        if get_ident() in self._threads:
+            raise SessionClosedError(f"the session of model {self.name!r} cannot be closed inside its own run")
+        self.closed = True
+        vars(self).pop("_wanted", None)  # which every run needs: no other begins
+        is_in_use = True
+        while is_in_use:
+            for binding in self._bindings:
+                binding.release()
+            # A forked child lacks the threads of its parent.
+            if is_in_use := bool({*self._threads} & sys._current_frames().keys()):
+                time.sleep(0.001)
+        freed = vars(self).keys() - _KEPT
+        self._freed |= freed
+        for name in freed:
+            vars(self).pop(name, None)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    if not TYPE_CHECKING:  # type checkers would no longer find misspelt attributes
+
+        def __getattr__(self, name: str) -> Any:
+            if name in vars(self).get("_freed", ()):
+                raise SessionClosedError(f"the session of model {self.name!r} is closed; load the model again")
+            raise AttributeError(f"Session has no attribute {name!r}")
 
     # **** inspection ****
 
@@ -278,8 +348,7 @@ class Session:
 
         After the first plan it also has the types that each partition computes in; see :attr:`computes`.
         """
-        source = f", from {self.file.path}" if self.file else ""
-        lines = [f"model {self.graph.name}: {len(self.graph.nodes)} nodes{source}"]
+        lines = [self._source_text()]
         lines += [f"  input  {name}: {type_}" for name, type_ in self.inputs.items()]
         lines += [f"  output {name}: {type_}" for name, type_ in self.outputs.items()]
         lines += [f"  {count} node(s) on {label}" for label, count in self._counts().items()]
@@ -290,9 +359,17 @@ class Session:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Session {self.graph.name} on {', '.join(self.devices) or 'no device'}>"
+        if self.closed:
+            return f"<Session of model {self.name}, closed>"
+        lines = [self._source_text(), signature_text(self.inputs, self.outputs)]
+        lines += ["nodes: " + ", ".join(f"{count} on {label}" for label, count in self._counts().most_common())]
+        return "Session of " + "\n  ".join([*lines, *self.notes])
 
     # **** internals ****
+
+    def _source_text(self) -> str:
+        source = f", from {self.file.path}" if self.file else ""
+        return f"model {self.graph.name}: {len(self.graph.nodes)} nodes{source}"
 
     def _tapped_runs(self, taps: Taps | None) -> Any:
         """Return lite-tools' part that reads values inside the model; None if a file's taps cannot be printed."""

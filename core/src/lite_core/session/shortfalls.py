@@ -28,7 +28,7 @@ def shortfalls(graph: Graph, placement: Placement, precision: Precision) -> list
     told = [f"{n} x {op} ({device}: {why})" for (op, device, why), n in refused.most_common()]
     told[_MOST_SHOWN:] = [f"{len(told) - _MOST_SHOWN} more"] if len(told) > _MOST_SHOWN else []
     count = f"{sum(refused.values())} of {len(nodes)} nodes run on host, the slow NumPy references"
-    advice = "`lite check MODEL` lists them, `lite backends` the backends that could be named beside"
+    advice = "`lite check MODEL` says what to do"
     lines = [f"{count}: {'; '.join(told)}. {advice}"] if told else []
     devices = {candidate.device.label: candidate.device.details for candidate in placement.candidates}
     for asked in sorted({precision.of_node(a.node) for a in nodes} - {"float32"}):

@@ -18,7 +18,7 @@ from lite_cpu.precisions import precision_details
 
 __all__ = ["ArmBackend"]
 
-_NOT_ARM = "convert a model for ARM here, and run it there; `lite backends` shows what this machine has"
+_NOT_ARM = "To run on ARM, convert the model here, and run the file there"
 _NO_NEON = "the backend `host` runs on every processor"
 
 

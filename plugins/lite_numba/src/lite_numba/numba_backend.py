@@ -24,6 +24,7 @@ from lite_core.backend import Device, Executable, No, Options, Partition, Unavai
 from lite_core.errors import ExecutionError
 from lite_core.ir import DType, Node
 from lite_core.kernel_backend import Condition, KernelBackend, Probe
+from lite_core.log import tracked
 from lite_core.ops import OpDef
 from lite_numba.loops import Loop
 
@@ -103,7 +104,7 @@ class NumbaBackend(KernelBackend):
         return _missing() or super().probe()
 
     def compile(self, part: Partition, device: Device, options: Options) -> Executable:
-        for node in part.graph.nodes:
+        for node in tracked(part.graph.nodes, "compiling loops"):
             kernel, _ = self.choose(node)
             if kernel is not None and isinstance(kernel.function, Loop):
                 try:

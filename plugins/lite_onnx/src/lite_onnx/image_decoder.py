@@ -35,7 +35,7 @@ def image_decoder(encoded_stream: Array, *, pixel_format: str) -> Array:
     Lossy formats leave decoders some freedom: other libraries may return pixels that differ by a few steps.
     """
     try:
-        from PIL import Image  # optional: few models decode images
+        from PIL import Image, UnidentifiedImageError  # optional: few models decode images
     except ImportError:
         raise ExecutionError(
             'decoding images needs the package Pillow, which is not installed: pip install "lite-onnx[images]"'
@@ -45,6 +45,11 @@ def image_decoder(encoded_stream: Array, *, pixel_format: str) -> Array:
             warnings.simplefilter("error", Image.DecompressionBombWarning)  # a short file can hold any size
             with Image.open(io.BytesIO(encoded_stream.tobytes())) as image:
                 pixels = np.asarray(image.convert("L" if pixel_format == "Grayscale" else "RGB"))
+    except UnidentifiedImageError:  # its message has the address of an object
+        beginning = encoded_stream[:8].tobytes()
+        raise ExecutionError(
+            f"the {encoded_stream.size} bytes, which begin with {beginning!r}, are in no image format that Pillow reads"
+        ) from None
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
         raise ExecutionError(f"Pillow cannot read the image of {encoded_stream.size} bytes: {error}") from None
     except Image.DecompressionBombWarning as error:

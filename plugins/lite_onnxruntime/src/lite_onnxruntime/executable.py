@@ -16,7 +16,7 @@ from lite_onnxruntime.stoppable import run_stoppably
 
 __all__ = ["OnnxRuntimeExecutable", "open_session"]
 
-_ERRORS_ONLY = 3
+_FATAL_ERRORS_ONLY = 4
 #: This fusion turns zeros that a Pad puts around a MaxPool's input into padding of the MaxPool, which ignores them.
 _WRONG_FUSIONS = ["Pad_Fusion"]
 #: ONNX's numbers of element types that NumPy does not have; ONNX Runtime accepts the others as NumPy types.
@@ -44,7 +44,7 @@ def open_session(model: bytes, threads: int, *, fuse: bool = True) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = _ERRORS_ONLY
+    options.log_severity_level = _FATAL_ERRORS_ONLY  # others are exceptions, which say the same
     if not fuse:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # Spinning threads would take processor time from the other backends of a session.

@@ -101,7 +101,7 @@ class OpenClBackend(Backend, ProvidesMemory, StatesCompatibility, RestoresState,
             return restored
         notes = [f"programs: {len(restored.programs)} from the model's file"]
         notes += unsupported_precision(options, runtime.found)
-        return OpenClExecutable(restored, runtime, notes, computed_types(options, runtime.found))
+        return OpenClExecutable(restored, runtime, notes, computed_types(part.graph, options, runtime.found))
 
     def stack(self, device: Device) -> Mapping[str, str]:
         """Return the platform, which for PoCL names its LLVM, the device's version, its driver, and pyopencl."""

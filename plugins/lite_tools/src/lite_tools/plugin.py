@@ -18,6 +18,7 @@ _COMMANDS = {
     "cache": "Show, clear or fill the cache of compiled kernels",
     "check": "Check that a model can be read and run, and list all problems",
     "compare": "Find the first step at which two backends, machines or precisions differ",
+    "completion": "Print the script that makes a shell complete what follows `lite`",
     "convert": "Convert a model to a .lite file for one or several targets",
     "doctor": "Show the environment, all plugins, and their problems",
     "inspect": "Print a model's graph, operators and inputs",

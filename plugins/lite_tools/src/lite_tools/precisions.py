@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from lite_core.backend import Device
 from lite_core.errors import InputError
 from lite_core.schedule.precision import PRECISIONS, Precision
+from lite_tools.commands.next_commands import with_correction
+from lite_tools.commands.suggestions import did_you_mean, similar_names
 
 __all__ = ["parse_precisions", "precision_words", "precisions_in", "uses_precision"]
 
@@ -25,10 +27,13 @@ def parse_precisions(texts: Sequence[str]) -> str | dict[str, str] | None:
         pattern, _, precision = text.rpartition("=")
         pattern = pattern or "*"
         if precision not in PRECISIONS:
-            raise InputError(
+            meant = did_you_mean(precision, PRECISIONS)
+            error = InputError(
                 f"write one of {', '.join(PRECISIONS)}, or for some nodes NAME=PRECISION, such as softmax_*=float32, "
-                f"not {text!r}"
+                f"not {text!r}{f'; {meant}' if meant else ''}"
             )
+            near = [text.removesuffix(precision) + each for each in similar_names(precision, PRECISIONS)]
+            raise with_correction(error, text, near)
         if pattern in found:
             raise InputError(f"{pattern!r} has two precisions: {found[pattern]} and {precision}; give one of them")
         found[pattern] = precision

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from lite_compiler.tournaments.choice import Choice
 from lite_compiler.tournaments.table import ChoiceTable
+from lite_core.log import tracked
 
 __all__ = ["Chooser", "Comparison"]
 
@@ -71,7 +72,7 @@ class Chooser(Generic[S]):
             with self._table.measuring:  # another thread may have measured it in the meantime
                 choice = self._table.find(problem, by_name)
                 if choice is None:
-                    choice = self._tournament(self._compare, by_name, steps)
+                    choice = self._tournament(problem, self._compare, by_name, steps)
                     self._table.add(problem, choice)
                     self._measured.add(problem)
                     self._table.logger.info("%s: %s", problem, choice)
@@ -80,12 +81,14 @@ class Chooser(Generic[S]):
         self.used[problem] = choice
         return by_name[choice.name]
 
-    def _tournament(self, compare: Comparison[S], by_name: dict[str, C], steps: Callable[[C], Sequence[S]]) -> Choice:
+    def _tournament(
+        self, problem: str, compare: Comparison[S], by_name: dict[str, C], steps: Callable[[C], Sequence[S]]
+    ) -> Choice:
         """Compare each candidate with the best so far; only two at a time, to limit the memory for packed weights."""
         assert self._table is not None
         usual, *others = by_name
         best, best_steps, best_seconds = usual, steps(by_name[usual]), math.inf
-        for name in others:
+        for name in tracked(others, f"measuring kernels for {problem}"):
             steps_of = steps(by_name[name])
             best_seconds, seconds = compare(best_steps, steps_of)
             self._table.logger.debug("%s: %.1f us, %s: %.1f us", best, 1e6 * best_seconds, name, 1e6 * seconds)

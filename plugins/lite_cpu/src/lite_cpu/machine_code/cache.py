@@ -19,6 +19,7 @@ from pathlib import Path
 
 from lite_compiler.disk_cache import DiskCache
 from lite_core.forking import new_lock
+from lite_core.log import tracked
 from lite_core.storage import cache_folder
 from lite_cpu.machine_code.file_lock import file_lock
 from lite_cpu.machine_code.image import CodeImage, CodeImageError
@@ -106,7 +107,8 @@ class KernelCache:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(min(threads, len(missing))) as pool:
-            built = dict(zip(missing, pool.map(self.get, missing, missing.values())))
+            images = pool.map(self.get, missing, missing.values())
+            built = dict(zip(tracked(missing, "compiling kernels"), images))
         return [built[key] if key in built else self.get(key, build) for key, build in requests]
 
     def _build_locked(self, key: str, build: Callable[[], CodeImage]) -> CodeImage:

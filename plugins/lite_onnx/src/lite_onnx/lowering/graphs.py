@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto, defs
 
 from lite_core import ops
 from lite_core.builder import GraphBuilder
@@ -24,7 +24,7 @@ from lite_onnx.lowering.functions import call, schema_function
 from lite_onnx.lowering.interface import add_outputs, tensor_type
 from lite_onnx.lowering.lists import ListType, dynamic, list_input
 from lite_onnx.lowering.node import Item, SourceNode, TensorList
-from lite_onnx.lowering.operators import adapters, find_lowering
+from lite_onnx.lowering.operators import adapters, find_lowering, is_known_domain
 from lite_onnx.lowering.opsets import check_version
 from lite_onnx.lowering.order import in_order
 from lite_onnx.lowering.registry import Adapter
@@ -251,6 +251,8 @@ class GraphLowering:
         inputs = [self._lookup(i, scope, f"node {name!r}") if i else None for i in node.input]
         if any(scope.has_failed(i) for i in node.input if i):
             scope.failed.update(outputs)
+            if missing := self._missing(node, scope):  # the one problem that can be told without the inputs
+                self.problems.append(Problem(qualified, name, missing.reason, missing.remedy))
             return
         before = len(self.problems)
         origin, context.builder.origin = context.builder.origin, Origin(qualified, name)
@@ -340,7 +342,18 @@ class GraphLowering:
         function = schema_function(node)
         if function is not None:
             return call(function, node, node.inputs, node.name, context, self.lower_nodes)
-        raise Unlowerable(f"lite-onnx has no lowering for it (opset {node.version})")
+        raise _no_lowering(node)
+
+    def _missing(self, message: NodeProto, scope: Scope) -> Unlowerable | None:
+        """Return why a node cannot be lowered whatever its inputs are; None if something lowers its operator."""
+        domain = "" if message.domain == "ai.onnx" else message.domain
+        if (domain, message.op_type, message.overload) in self.functions:
+            return None
+        version, outputs = scope.opsets.get(domain, 1), list(message.output)
+        node = SourceNode(message.op_type, domain, version, [], outputs, {}, message.name)
+        is_known = bool(find_lowering(node.op, domain) or adapters(node.op, domain)) or defs.has(node.op, domain)
+        is_known = is_known or (domain != "lite" and ops.find(node.op, domain) is not None)
+        return None if is_known else _no_lowering(node)
 
     def _lookup(self, name: str, scope: Scope, reader: str) -> Item | None:
         """Return the item of a name, or None if it could not be lowered or read; the failure is among the problems."""
@@ -366,3 +379,12 @@ def _body_input(value: ValueInfoProto, known: TensorType | None, builder: GraphB
     """Add an input of a body; ``known``: its type if the message does not state it."""
     type = known or tensor_type(f"the input {value.name!r} of its graph", value.type)
     return builder.input(builder.unique_name(value.name or "input"), type.dtype, type.shape)
+
+
+def _no_lowering(node: SourceNode) -> Unlowerable:
+    """Return the problem of an operator that lite-onnx, Lite's opset and ONNX's functions do not have."""
+    if not is_known_domain(node.domain):
+        return Unlowerable(*ops.why_missing(node.op, node.domain))
+    meant = ops.why_missing(node.op, node.domain).remedy if not node.domain else ""
+    reason = f"lite-onnx has no lowering for it (opset {node.version})"
+    return Unlowerable(reason, meant if meant.startswith("did you mean") else "")

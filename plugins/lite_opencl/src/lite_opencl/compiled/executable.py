@@ -23,6 +23,7 @@ from lite_core.backend import (
 )
 from lite_core.forking import new_lock
 from lite_core.ir import DType, SavedWeights, TensorType
+from lite_core.log import tracked
 from lite_core.observing import Observable, Observer
 from lite_core.reports import StatesPrecision
 from lite_opencl.compiled.faults import RECORD
@@ -171,14 +172,19 @@ class OpenClExecutable(
             run_segments(self._observed, steps, run, visible, observer)
 
     def _run(
-        self, memories: Sequence[DeviceArray], queue: cl.CommandQueue, part: slice | None = None
+        self,
+        memories: Sequence[DeviceArray],
+        queue: cl.CommandQueue,
+        part: slice | None = None,
+        *,
+        warming_up: bool = False,
     ) -> list[cl.Event]:
         """Run all kernels, or a part of them, and return their events in order."""
         require_drivers(self._runtime.name, "running a partition")
         try:
             events = self._enqueue(memories, queue, part)
             with opencl_call(self._runtime.name, "waiting for a partition"):
-                for event in events[-1:]:
+                for event in tracked(events, "compiling kernels in a first run") if warming_up else events[-1:]:
                     event.wait()
             return events
         except BaseException:
@@ -219,7 +225,7 @@ class OpenClExecutable(
         for zeroed in memories[: len(graph.inputs)]:
             memory.upload(np.zeros(zeroed.shape, zeroed.type.dtype.numpy), zeroed)
         with self._runtime.queues.take() as queue:
-            self._run(memories, queue)
+            self._run(memories, queue, warming_up=True)
 
     def memory_use(self) -> MemoryUse:
         """Return the sizes of the arena, of the tensors in it, and of the constants."""

@@ -58,8 +58,8 @@ def compile_graph(graph: Graph, options: Options, runtime: DeviceRuntime) -> Ope
     loaded = runtime.programs.load(step.kernel for step in lowering.steps)
     logger.debug("%s on %s: %s", graph.name, runtime.name, loaded)
     notes = [str(loaded), *lowering.chooser.describe(), *unsupported_precision(options, runtime.found)]
-    compiled, types = _compiled_graph(lowering, lifetimes, arena_bytes, runtime), computed_types(options, runtime.found)
-    executable = OpenClExecutable(compiled, runtime, notes, types)
+    compiled = _compiled_graph(lowering, lifetimes, arena_bytes, runtime)
+    executable = OpenClExecutable(compiled, runtime, notes, computed_types(graph, options, runtime.found))
     if loaded.unfinished:
         executable.warm_up()
         runtime.programs.store(loaded.unfinished)

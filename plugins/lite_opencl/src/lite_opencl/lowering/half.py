@@ -7,7 +7,7 @@ inside a kernel. Results of operators that grow without bound, and outputs of th
 from __future__ import annotations
 
 from lite_core.backend import Options
-from lite_core.ir import DType, Node, Value
+from lite_core.ir import DType, Graph, Node, Value
 from lite_opencl.device.devices import FoundDevice
 
 __all__ = ["computed_types", "stored_type", "unsupported_precision"]
@@ -31,11 +31,13 @@ def unsupported_precision(options: Options, device: FoundDevice) -> list[str]:
     return [f"computed in float32: {device.name} does not compute in {options.precision}"]
 
 
-def computed_types(options: Options, device: FoundDevice) -> str:
-    """Return the types that a partition computes in, in words."""
+def computed_types(graph: Graph, options: Options, device: FoundDevice) -> str:
+    """Return the types that a partition with this graph computes in, in words."""
     if _may_be_narrow(options, device):
         return "float32; most tensors between its kernels are stored in float16"
-    return "the types of the model, 16-bit floats in float32"
+    types = {value.dtype for scope in graph.walk() for value in scope.defined()}
+    widened = ", 16-bit floats in float32" if types & {DType.FLOAT16, DType.BFLOAT16} else ""
+    return f"the types of the model{widened}"
 
 
 def _may_be_narrow(options: Options, device: FoundDevice) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import pyopencl as cl
 
 from lite_core.forking import new_lock
+from lite_core.log import tracked
 from lite_opencl.device.devices import FoundDevice
 from lite_opencl.device.errors import opencl_call, status_name
 from lite_opencl.programs.binary_cache import BinaryCache, cache_folder
@@ -146,7 +147,8 @@ class ProgramLibrary:
         missing = [item for item in wanted.items() if not self._find(*item)]
         if len(missing) > 1:
             with ThreadPoolExecutor(min(len(missing), os.cpu_count() or 1, _MAX_BUILDERS)) as pool:
-                list(pool.map(lambda item: self._build(*item), missing))
+                built = pool.map(lambda item: self._build(*item), missing)
+                list(zip(tracked(missing, "building programs"), built))
         else:
             for key, source in missing:
                 self._build(key, source)
@@ -189,7 +191,7 @@ class ProgramLibrary:
 
         NOTE: a background thread would not help: PoCL compiles again to create a binary, and launches wait for that.
         """
-        for key in keys:
+        for key in tracked(keys, "storing programs"):
             entry = self._entry(key)
             with entry.lock:
                 if not entry.is_cached and self.cache.folder is not None:

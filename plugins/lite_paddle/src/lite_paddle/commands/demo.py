@@ -104,4 +104,5 @@ def _part(name: str, session: Session, seconds: float) -> dict[str, Any]:
 def _check_packages() -> None:
     missing = [p for m, p in (("cv2", "opencv-python-headless"), ("PIL", "pillow")) if not importlib.util.find_spec(m)]
     if missing:
-        raise UnavailableError(f"the demo needs {' and '.join(missing)}: pip install 'lite-paddle[demo]'")
+        step = "pip install 'lite-paddle[demo]'"
+        raise UnavailableError(f"the demo needs {' and '.join(missing)}: {step}", step)

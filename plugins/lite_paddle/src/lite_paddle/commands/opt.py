@@ -29,8 +29,10 @@ from lite_tools.commands import (
     json_option,
     print_json,
     print_report,
+    print_text,
     shown_progress,
     split_targets,
+    version_option,
 )
 
 from ..paddle_lite.placing import parse_targets
@@ -90,7 +92,7 @@ def _boolean(name: str, text: str) -> Decorator:
 @_boolean("--print_model_ops", "Tell whether the targets can run the model.")
 @click.option("--optimized_nb_model_path", type=click.Path(), help="A .nb or .lite file, to draw instead of a model.")
 @click.option("--visualization_file_output_path", help="Draw the optimized graph: FILE.html, or FILE.svg.")
-@click.version_option(__version__, prog_name="lite opt")
+@version_option(__version__, "lite opt")
 @json_option
 def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Convert a Paddle model for Paddle-Lite or for Lite, with the options of Paddle-Lite's opt.
@@ -106,7 +108,7 @@ def command(more_targets: tuple[str, ...], as_json: bool, **given: Any) -> int:
     if _print_operators(given, names, targets, as_json):
         return EXIT_OK
     for note in _notes(given):
-        click.echo(f"note: {note}", err=True)
+        print_text(f"note: {note}", err=True)
     if given["print_model_ops"]:
         path, options = _model(given)
         if given["optimize_out_type"] != "lite":
@@ -201,7 +203,7 @@ def _draw(given: dict[str, Any], as_json: bool) -> int:
     if as_json:
         print_json({"model": path, "picture": file, "nodes": count})
     else:
-        click.echo(f"written: {file} ({count} nodes)", err=True)
+        print_text(f"written: {file} ({count} nodes)", err=True)
     return EXIT_OK
 
 
@@ -279,7 +281,7 @@ def _convert_set(given: dict[str, Any], names: list[str], targets: list[str], as
             _print(report)
             console.print()
         for failure in failures:
-            click.echo(f"error: {failure}", err=True)
+            print_text(f"error: {failure}", err=True)
     return EXIT_FAILURE if failures else EXIT_OK
 
 

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from lite_core.errors import InputError
+from lite_core.log import tracked
 from lite_core.plugins import available_backends
 from lite_core.session import Session
 from lite_tools.benchmark.kernel_counts import KernelCounts, kernel_counts
 from lite_tools.benchmark.memory import PeakMemory, resident_bytes
 from lite_tools.benchmark.summary import Summary, summarize
 from lite_tools.benchmark.turns import Load, run_concurrently, run_in_turn
+from lite_tools.commands.progress import set_progress, undisturbed
 
 __all__ = ["Budget", "Measured", "Phase", "measure"]
 
@@ -140,6 +142,7 @@ def measure(
     measured: list[Measured] = []
     inputs: Mapping[str, Array] = {}
     for name, make in makers.items():
+        set_progress(f"loading the model for {name}")
         phases = {"before": Phase(0.0, resident_bytes())}
         session = _timed(phases, memory, "load", make)
         backends = available_backends().values()  # after the load, so that its time includes importing plugins
@@ -152,9 +155,11 @@ def measure(
         kernels = {key: now - counts[key] for key, now in kernel_counts(backends).items()}
         measured.append(Measured(name, session, phases, shapes, kernels, outputs))
     for each in measured:
-        for _ in range(budget.warmup):
+        set_progress(f"runs of {each.name} that do not count")
+        for _ in tracked(range(budget.warmup), "runs"):
             each.session.run(inputs)
-    _run_in_turns(measured, inputs, budget, memory)
+    with undisturbed():
+        _run_in_turns(measured, inputs, budget, memory)
     return measured
 
 
@@ -175,6 +180,7 @@ def _run_in_turns(measured: list[Measured], inputs: Mapping[str, Array], budget:
     pending = measured
     while pending:
         for each in pending:
+            set_progress(f"measuring {each.name}: {_progress(spent[each.name], counts[each.name], budget)}")
             run = partial(each.session.run, inputs)
             most = budget.allows(counts[each.name])
             # What other sessions left in the caches does not matter to a run that is longer than a turn.
@@ -192,6 +198,13 @@ def _run_in_turns(measured: list[Measured], inputs: Mapping[str, Array], budget:
                 loaded[each.name] += len(each.loads[-1].latencies)
                 _raise_peak(each.phases, "concurrent_runs", memory)
         pending = [each for each in pending if not budget.is_spent(spent[each.name], counts[each.name])]
+
+
+def _progress(seconds: float, runs: int, budget: Budget) -> str:
+    """Return how much of a session's measurement is done, in words."""
+    done = [f"{seconds:.0f} of {budget.seconds:g} s"] if seconds < budget.seconds else []
+    wanted = budget.iterations or _MIN_RUNS
+    return ", ".join([*done, f"{runs} of {wanted} runs" if runs < wanted else f"{runs} runs"])
 
 
 def _raise_peak(phases: dict[str, Phase], name: str, memory: PeakMemory) -> None:

@@ -42,6 +42,7 @@ from lite_tools.commands.options import (
     tune_option,
 )
 from lite_tools.commands.printing import console, json_text, print_json
+from lite_tools.commands.value_types import BACKENDS
 from lite_tools.precisions import precision_words
 
 _SECONDS = 3.0
@@ -63,6 +64,7 @@ _LISTED = {
     "--backend",
     "-b",
     "backends",
+    type=BACKENDS,
     multiple=True,
     help="Backend to measure, or several in order of preference: opencl,x86. Repeat the option to compare backends.  "
     "[default: auto]",

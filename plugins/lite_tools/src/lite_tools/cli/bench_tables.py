@@ -100,7 +100,7 @@ def _print_changes(found: Mapping[str, Any]) -> None:
 
 
 def _ms(value: float) -> str:
-    """Format milliseconds with three digits: more would be noise, and a table has to fit into 80 columns."""
+    """Format milliseconds with three digits: more would be noise."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +52,8 @@ from lite_tools.commands.options import (
     threads_option,
 )
 from lite_tools.commands.printing import console, print_json
+from lite_tools.commands.progress import set_progress
+from lite_tools.commands.value_types import BACKENDS
 from lite_tools.conversion.converter import LIMITS
 from lite_tools.precisions import precisions_in, uses_precision
 
@@ -65,10 +66,19 @@ Array = np.ndarray[Any, Any]
 @click.option(
     "--a",
     "backend_a",
+    type=BACKENDS,
     metavar="BACKEND",
     help="Backend of side a, which is trusted.  [default: host; by threads, precision or pass: that of side b]",
 )
-@click.option("--b", "backend_b", default="auto", show_default=True, metavar="BACKEND", help="Backend of side b.")
+@click.option(
+    "--b",
+    "backend_b",
+    type=BACKENDS,
+    default="auto",
+    show_default=True,
+    metavar="BACKEND",
+    help="Backend of side b.",
+)
 @input_option()
 @shape_option()
 @threads_option
@@ -186,11 +196,10 @@ def command(
         "plugins": backend_sources(default_plugins()),
     }
     answers = Answers(about, state)
-    progress = _progress(as_json)
 
     def trials_of(criterion: Criterion) -> Trials:
         environment = {"LITE_BISECT_MODEL": model, "LITE_BISECT_BY": by}
-        return Trials(criterion, answers, environment, progress, repeat)
+        return Trials(criterion, answers, environment, set_progress, repeat)
 
     if answers.count:
         print_notes([f"{answers.count} answers are known from {answers.file}"])
@@ -203,11 +212,9 @@ def command(
         else:
             findings = bisect_units(by, a, b, arrays, criterion_of, trials_of, lambda found: load_b(graph, found))
     except KeyboardInterrupt:
-        progress("")
         if answers.file is not None and answers.count:
             print_notes([f"{answers.count} answers are kept in {answers.file}: the same command goes on from there"])
         raise
-    progress("")
     answers.finish()
     if by == "backend" and backend_b != "auto":
         findings = replace(findings, notes=(*_idle_devices(b, _shapes(arrays)), *findings.notes))
@@ -289,10 +296,3 @@ def _content(check: str | None) -> list[str]:
     """Return the hash of the script of a check, so that answers of another version are not used."""
     script = (check or "").rpartition(":")[0]
     return [text_hash(Path(script).read_text(errors="replace"))] if os.path.isfile(script) else []
-
-
-def _progress(as_json: bool) -> Callable[[str], None]:
-    """Return a function that shows what is being done in one line of a terminal; not if the output is piped."""
-    if as_json or not sys.stderr.isatty():
-        return lambda text: None
-    return lambda text: click.echo(f"\r\x1b[2K{text[:78]}", err=True, nl=False)

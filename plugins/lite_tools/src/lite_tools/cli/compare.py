@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import textwrap
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from lite_core.schedule.precision import Precision
 from lite_core.session import Session, load
 from lite_tools.cli.session_inputs import session_inputs
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_NOTHING
 from lite_tools.commands.inputs import ImageOptions
 from lite_tools.commands.notes import print_notes
+from lite_tools.commands.option_words import option_words
 from lite_tools.commands.options import (
     backend_options_option,
     backends_of,
@@ -31,16 +32,25 @@ from lite_tools.commands.options import (
     threads_option,
 )
 from lite_tools.commands.printing import console, print_json, table
+from lite_tools.commands.progress import set_progress
+from lite_tools.commands.value_types import BACKENDS
 from lite_tools.comparing import RunningTruth, Side, StoredTruth, Truth, compare, report_of, save_values
 from lite_tools.comparing.terminal import table_rows, wanted_rows
+from lite_tools.precisions import precision_words
 
 Array = np.ndarray[Any, Any]
 
 
 @click.command("compare")
 @model_argument
-@click.option("--a", "backend_a", metavar="BACKEND", help="The side that is trusted.  [default: host without passes]")
-@click.option("--b", "backend_b", metavar="BACKEND", help="The side in doubt.  [default: auto]")
+@click.option(
+    "--a",
+    "backend_a",
+    type=BACKENDS,
+    metavar="BACKEND",
+    help="The side that is trusted.  [default: host without passes]",
+)
+@click.option("--b", "backend_b", type=BACKENDS, metavar="BACKEND", help="The side in doubt.  [default: auto]")
 @click.option("--a-model", metavar="FILE", help="The model that side a runs, such as the source of a .lite file.")
 @input_option()
 @shape_option()
@@ -146,7 +156,6 @@ def command(
         )
 
     a_no_passes = a_no_passes or backend_a is None
-    progress = _progress(as_json)
     stored = StoredTruth(Path(loaded)) if loaded else None
     session_a = None
     if stored is None:
@@ -161,16 +170,21 @@ def command(
     else:
         arrays, sources = stored.inputs, dict.fromkeys(stored.inputs, f"from {loaded}")
     if session_a is not None:
-        progress("planning side a")
+        set_progress("planning side a")
         side_a = Side.of(name_a, session_a, arrays, passes=not a_no_passes, file=a_model or model)
         if save:
             count = save_values(Path(save), side_a, arrays, model)
             print_notes(session_a.notes)
+            following = shlex.join(["lite", "compare", model, "--load", save])
+            if as_json:
+                saved = {"side": side_a.label, "results": count, "written": save}
+                print_json({"model": model, **saved, "next": following})
+                return
             console.print(f"{count} results of {side_a.label} written to {save}", markup=False)
-            console.print(f"next, on the other machine: lite compare {model} --b BACKEND --load {save}", markup=False)
+            console.print(f"next, on the other machine: {following}", markup=False)
             return
     assert session_b is not None
-    progress("planning side b")
+    set_progress("planning side b")
     side_b = Side.of(backend_b or "auto", session_b, arrays, passes=not no_passes, file=model)
     truth: Truth = stored if stored is not None else RunningTruth(side_a, arrays)
     found = compare(
@@ -181,9 +195,8 @@ def command(
         runs=runs,
         use_reference=not no_reference,
         repro_folder=Path(repro) if repro else None,
-        progress=progress,
+        progress=set_progress,
     )
-    progress("")
     report = report_of(
         found,
         model=model,
@@ -204,7 +217,14 @@ def command(
     if as_json:
         print_json(report)
     else:
-        _print(report, every, html)
+        sides = (["--a", backend_a] if backend_a else []) + ["--b", backend_b or "auto"]
+        sides += ["--threads", str(threads)] if threads else []
+        words = [*sides, *precision_words(Precision.of(precision))] if precision else sides
+        words += [word for file in inputs for word in ("-i", file)] + [word for text in shapes for word in ("-s", text)]
+        words += ["--seed", str(seed)] if seed else []
+        words += option_words(reader, backend_options)
+        bisection = [] if loaded or a_model else ["lite", "bisect", model, "--by", "node", *words]
+        _print(report, every, html, bisection)
     if found.differs:
         raise click.exceptions.Exit(EXIT_FAILURE)
     if not found.comparison.rows:
@@ -217,19 +237,7 @@ def _others(arrays: Mapping[str, Array], seed: int) -> dict[str, Array]:
     return {name: generator.permutation(array.reshape(-1)).reshape(array.shape) for name, array in arrays.items()}
 
 
-def _progress(as_json: bool) -> Callable[[str], None]:
-    """Return a function that shows what is being done in one line of a terminal; not if the output is piped."""
-    if as_json or not sys.stderr.isatty():
-        return lambda text: None
-    return lambda text: click.echo(f"\r\x1b[2K{text[:78]}", err=True, nl=False)
-
-
-def _wrapped(text: str) -> str:
-    """Return a text in lines that fit a terminal; unchanged if the output is piped."""
-    return textwrap.fill(text, min(console.width, 100)) if console.is_terminal else text
-
-
-def _print(report: Mapping[str, Any], every: bool, html: str | None) -> None:
+def _print(report: Mapping[str, Any], every: bool, html: str | None, bisection: Sequence[str]) -> None:
     for side in ("a", "b"):
         about = report[side]
         options = ", ".join(f"{name} {value}" for name, value in about["options"].items() if name != "passes")
@@ -253,12 +261,12 @@ def _print(report: Mapping[str, Any], every: bool, html: str | None) -> None:
         console.print("the step that diverges, node by node:", markup=False)
         table(*table_rows(report["inside"]))
         console.print()
-    console.print(_wrapped(report["summary"]), markup=False)
+    console.print(report["summary"], markup=False)
     for note in report["notes"]:
         console.print(f"note: {note}", markup=False)
     if html:
         console.print(f"page: {html}", markup=False)
     if report["repro"]:
-        console.print(f"next: python {report['repro']['script']}", markup=False)
-    elif report["verdict"] == "differ":
-        console.print(f"next: lite bisect {report['model']} --by node --b {report['b']['label']}", markup=False)
+        console.print(f"next: python {shlex.quote(report['repro']['script'])}", markup=False)
+    elif report["verdict"] == "differ" and bisection:
+        console.print(f"next: {shlex.join(bisection)}", markup=False)

@@ -12,11 +12,13 @@ from click.core import ParameterSource
 
 from lite_core.errors import ConversionError, ModelFormatError
 from lite_core.ir import Graph, TensorType
+from lite_core.plugins import available_backends
 from lite_tools.cli.model_file import open_verified
 from lite_tools.commands.braces import BracesError, expand_braces
-from lite_tools.commands.conversions import print_report, shown_progress, size_text
+from lite_tools.commands.conversions import print_report, size_text
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
+from lite_tools.commands.next_commands import typed_command, typed_value, with_next_command
 from lite_tools.commands.options import (
     json_option,
     model_argument,
@@ -25,11 +27,15 @@ from lite_tools.commands.options import (
     seed_option,
     tune_option,
 )
+from lite_tools.commands.output_names import model_file
+from lite_tools.commands.picture_files import require_pillow
 from lite_tools.commands.printing import console, print_json
+from lite_tools.commands.progress import set_progress
 from lite_tools.commands.quantization_tables import print_quantization
 from lite_tools.commands.targets import split_targets
+from lite_tools.commands.value_types import BACKENDS
 from lite_tools.conversion import STORED_TYPES, convert
-from lite_tools.conversion.other_formats import write, writer_for
+from lite_tools.conversion.other_formats import write
 from lite_tools.conversion.quantizing import QUANTIZED_TYPES, quantized_graph
 from lite_tools.quantization import METHODS, MIN_SNR, QuantizationReport
 from lite_tools.quantization.blocks import BLOCK
@@ -55,6 +61,7 @@ _FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json", *_QUANT
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file, such as model.lite.")
 @click.option(
     "--targets",
+    type=BACKENDS,
     default="auto",
     show_default=True,
     metavar="NAME,...",
@@ -146,6 +153,7 @@ _FORMAT_INDEPENDENT = {"model", "output", "params", "reader", "as_json", *_QUANT
     "--input",
     "-i",
     "data",
+    callback=require_pillow,
     multiple=True,
     metavar="[NAME=]FILE",
     help="Input file for the verification (.npy, .npz or an image), see `lite run`.  [default: random numbers]",
@@ -188,19 +196,18 @@ def command(
     With --quantize int8, layers compute with 8-bit integers. Runs on the samples of --calibrate give the ranges of the
     numbers, and tell how much each layer loses; layers that lose too much stay in float32.
 
-    If --output names a file of another format that a plugin writes, such as model.onnx, the model is written in that
-    format without preparation for targets.
+    The ending of --output says the format: .lite, which is added to a name without an ending, or that of a format that
+    a plugin writes, such as model.onnx, without preparation for targets. Other endings are refused.
     """
+    output, writer = model_file(output)
     check_writable(str(output), "--output")
-    writer = writer_for(output)
     if writer is not None:
         _refuse_options(output)
     graph = open_verified(model, reader if params is None else {**reader, "params": params}).graph
     if writer is not None:
         quantized = None
         if settings["quantize"] is not None:
-            with shown_progress() as progress:
-                graph, quantized = quantized_graph(graph, progress, *(settings[name] for name in _QUANTIZATION))
+            graph, quantized = quantized_graph(graph, set_progress, *(settings[name] for name in _QUANTIZATION))
         try:
             write(writer, graph, output)
         except ModelFormatError as error:  # which stands for damaged files elsewhere
@@ -212,19 +219,20 @@ def command(
     arrays = None
     if data:
         given = signatures[0] if signatures else {}
-        arrays = collect_inputs(types, data, given, ImageOptions(), settings["seed"])[0]
-    with shown_progress() as progress:
-        report = convert(
-            graph,
-            output,
-            split_targets(targets),
-            precision or "float32",
-            shapes=signatures or None,
-            data=arrays,
-            verify=not no_verify,
-            progress=progress,
-            **settings,
-        )
+        arrays = collect_inputs(
+            types, data, given, ImageOptions(), settings["seed"], graph=graph, option="--input-shape"
+        )[0]
+    report = convert(
+        graph,
+        output,
+        split_targets(targets),
+        precision or "float32",
+        shapes=signatures or None,
+        data=arrays,
+        verify=not no_verify,
+        progress=set_progress,
+        **settings,
+    )
     report = replace(report, model=model)
     if as_json:
         print_json(report.as_dict())
@@ -259,10 +267,15 @@ def _print_written(
 
 def split_threads(text: str) -> list[int]:
     """Parse positive integers, separated by commas."""
-    counts = text.split(",")
-    if not all(count.strip().isdecimal() and int(count) for count in counts):
-        raise click.BadParameter(f"write numbers of threads like 1,4, not {text!r}")
-    return [int(count) for count in counts]
+    counts = [count.strip() for count in text.split(",")]
+    if all(count.isdecimal() and int(count) for count in counts):
+        return [int(count) for count in counts]
+    wrong = f"write numbers of threads like 1,4, not {text!r}"
+    if not available_backends().keys() >= set(counts):
+        raise click.BadParameter(wrong)
+    error = click.BadParameter(f"{wrong}; --targets takes the names of backends")
+    targets = ",".join(dict.fromkeys([*filter(None, [typed_value("--targets")]), *counts]))
+    raise with_next_command(error, typed_command("--targets", targets, dropped=("-t", "--threads", "--targets")))
 
 
 def parse_signatures(types: Mapping[str, TensorType], texts: Sequence[str]) -> list[dict[str, tuple[int, ...]]]:

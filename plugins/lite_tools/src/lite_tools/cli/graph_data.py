@@ -12,13 +12,13 @@ __all__ = ["graph_to_dict"]
 
 
 def graph_to_dict(graph: Graph) -> dict[str, Any]:
-    """Convert a graph to JSON-ready data. Constants are represented by their types, without elements."""
+    """Convert a graph to JSON-ready data. Constants are represented by their types and sizes, without elements."""
     return {
         "name": graph.name,
         "metadata": dict(graph.metadata),
         "inputs": [_value_to_dict(v) for v in graph.inputs],
         "outputs": [_value_to_dict(v) for v in graph.outputs],
-        "constants": [_value_to_dict(v) for v in graph.constants],
+        "constants": [{**_value_to_dict(v), "bytes": array.nbytes} for v, array in graph.constants.items()],
         "nodes": [_node_to_dict(n) for n in graph.nodes],
     }
 

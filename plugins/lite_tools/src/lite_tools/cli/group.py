@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import cache
 
 import click
@@ -13,6 +14,8 @@ from lite_core.plugins.installed import EntryPoint, installed_entry_points
 from lite_core.plugins.known import known_distributions
 from lite_tools import plugin as plugin_of_tools
 from lite_tools.commands.errors import UnavailableError
+from lite_tools.commands.next_commands import note_typed_words, typed_command, with_next_command
+from lite_tools.commands.options import version_option
 
 __all__ = ["commands_of_plugins", "lite", "owner_of"]
 
@@ -29,13 +32,19 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return _own_commands().get(name) or commands_of_plugins().get(name)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        note_typed_words(ctx, args)
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name in _REPLACED:
             own = click.Context(_own_commands()[_REPLACED[name][0]], ctx, _REPLACED[name][0])
-            raise click.UsageError(f"`lite {name}` is now `lite {' '.join(_REPLACED[name])}`", own)
+            error = click.UsageError(f"`lite {name}` is now `lite {' '.join(_REPLACED[name])}`", own)
+            given = args[1:] or ["--help"]
+            raise with_next_command(error, shlex.join([ctx.command_path, *_REPLACED[name][:-1], *given]))
         if name not in _own_commands() and name not in commands_of_plugins():
             if name in _refused:
                 raise UnavailableError(f"the command {name!r} cannot be run: {_refused[name]}", "lite doctor")
@@ -126,6 +135,11 @@ def owner_of(name: str) -> PluginRecord | None:
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="lite")
-def lite() -> None:
+@version_option(__version__, "lite")
+@click.option("--json", "as_json", is_flag=True, is_eager=True, help="With --version: print it as JSON.")
+@click.pass_context
+def lite(context: click.Context, as_json: bool) -> None:
     """Run trained neural networks on the hardware of this machine."""
+    if as_json:
+        error = click.UsageError(f"write --json after the command: lite {context.invoked_subcommand} --json")
+        raise with_next_command(error, typed_command("--json", without=("--json",)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
@@ -10,7 +13,7 @@ from lite_core.container import ModelFile
 from lite_core.errors import ModelFormatError
 from lite_core.formats import find_model
 from lite_core.ir import Graph, format_graph
-from lite_core.session import Session, load, make_ready
+from lite_core.session import OpenedModel, Session, load, make_ready
 from lite_tools.cli.graph_data import graph_to_dict
 from lite_tools.cli.graph_picture import PictureRequest, picture_options, write_pictures
 from lite_tools.cli.memory import memory_report, print_memory_report
@@ -18,6 +21,7 @@ from lite_tools.cli.model_file import file_report, open_verified, print_file_rep
 from lite_tools.cli.session_inputs import session_shapes
 from lite_tools.cli.taps import print_nodes_options, write_printing_model
 from lite_tools.commands.exit_codes import EXIT_FILE
+from lite_tools.commands.next_commands import with_next_command
 from lite_tools.commands.notes import print_notes
 from lite_tools.commands.options import (
     backend_option,
@@ -34,7 +38,7 @@ from lite_tools.commands.printing import console, print_json, table
 
 @click.command("inspect")
 @model_argument
-@click.option("--ops", "only_ops", is_flag=True, help="Count the operators instead of printing the graph.")
+@click.option("--ops", "only_ops", is_flag=True, help="Count the operators.")
 @click.option("--weights", is_flag=True, help="List the constants (weights), largest first.")
 @click.option("--optimized", is_flag=True, help="Show the graph after the optimization passes, as it is run.")
 @click.option("--origins", is_flag=True, help="Show each node's name and its origin in the model that was read.")
@@ -72,7 +76,8 @@ def command(
 ) -> None:
     """Print the graph of MODEL, a file or a folder: inputs, outputs, nodes, types.
 
-    With --memory, print the memory that a run on --backend with --threads needs. With --html or --svg, draw the graph;
+    With --ops, --weights, --sections or --memory, print these instead, several of them one after another; --origins
+    adds the graph. --memory is that of a run on --backend with --threads. With --html or --svg, draw the graph;
     with --backend or --shape also its devices, and which nodes one kernel computes. With --print-nodes, write a model
     that prints values.
     """
@@ -95,71 +100,99 @@ def command(
             as_json=as_json,
         )
         return
-    if (memory or sections) and (only_ops or weights or optimized or origins or (memory and sections)):
-        option = "--memory" if memory else "--sections"
-        raise click.UsageError(f"{option} cannot be combined with options that show the graph")
-    if memory:
-        session = load(model, backends_of(backend), threads, backend_options=backend_options, reader_options=reader)
-        _show_memory(model, session, shapes, as_json)
-        return
-    if shapes or threads or backend_options or backend != "auto":
+    if not memory and (shapes or threads or backend_options or backend != "auto"):
         raise click.UsageError(
             "--shape, --backend, --backend-option and --threads are only for --memory, --html and --svg: add one"
         )
+    graph_is_wanted = only_ops or weights or origins or not (memory or sections)
+    if optimized and not graph_is_wanted:
+        raise click.UsageError("--optimized shows the graph: add --ops, --weights or --origins, or leave it out")
+    parts: dict[str, _Part] = {}
+    if graph_is_wanted:
+        shown = (only_ops, weights, origins or not (only_ops or weights), origins)
+        parts["graph"] = _graph_part(open_verified(model, reader), optimized, shown)
+    if memory:
+        session = load(model, backends_of(backend), threads, backend_options=backend_options, reader_options=reader)
+        parts["memory"] = _memory_part(model, session, shapes)
+    damaged: list[str] = []
     if sections:
-        _show_sections(model, as_json)
-        return
-    opened = open_verified(model, reader)
-    graph = make_ready(opened.graph, run_passes=not opened.optimized).graph if optimized else opened.graph
+        parts["sections"] = _sections_part(model, damaged)
     if as_json:
-        print_json({**graph_to_dict(graph), "op_counts": graph.op_counts(), "parameters": _parameters(graph)})
-        return
-    _print_summary(graph)
-    if opened.file is not None:
-        print_targets(opened.file)
-        console.print()
-    if only_ops:
-        table(("operator", "count"), graph.op_counts().items())
-    elif weights:
-        constants = sorted(graph.constants.items(), key=lambda item: -item[1].nbytes)
-        table(("constant", "type", "KiB"), [(v.name, v.type, f"{a.nbytes / 1024:.1f}") for v, a in constants])
-    else:
-        console.print(format_graph(graph, origins=origins), markup=False)
-
-
-def _show_memory(model: str, session: Session, shapes: tuple[str, ...], as_json: bool) -> None:
-    chosen, notes = session_shapes(session, shapes)
-    plan = session.plan(chosen)
-    print_notes((*notes, *session.notes))
-    report = memory_report(plan)
-    if as_json:
-        inputs = {value.name: value.type.shape for value in plan.graph.inputs}
-        print_json({"model": model, "inputs": inputs, "computes": plan.computes, **report})
-        return
-    console.print(f"{model}: {', '.join(map(repr, plan.graph.inputs))}", markup=False)
-    for line in plan.computes:
-        console.print(f"computes {line}", markup=False)
-    console.print()
-    print_memory_report(report)
-
-
-def _show_sections(model: str, as_json: bool) -> None:
-    found = find_model(model)
-    if not found.is_lite_file:
-        raise click.UsageError(f"--sections is only for .lite files; convert {model!r} with `lite convert` first")
-    report = file_report(ModelFile.open(found.path))
-    damaged = [section["name"] for section in report["sections"] if not section["whole"]]
-    if as_json:
-        print_json(report)  # names the damaged sections: a second document with the error would not be JSON
-        if damaged:
+        data = {name: part.data for name, part in parts.items()}
+        print_json(data if len(data) > 1 else next(iter(data.values())))
+        if damaged:  # the document names the damaged sections: a second one with the error would not be JSON
             raise click.exceptions.Exit(EXIT_FILE)
         return
-    print_file_report(report)
+    for number, part in enumerate(parts.values()):
+        if number:
+            console.print()
+        part.show()
     if damaged:
         raise ModelFormatError(
             f"{model}: {len(damaged)} section(s) are damaged: {', '.join(damaged)}; copy the file again, or convert "
             "the model again"
         )
+
+
+class _Part(NamedTuple):
+    """One of the things that can be shown: the graph, the memory or the sections, as data and as text."""
+
+    data: dict[str, Any]
+    show: Callable[[], None]
+
+
+def _graph_part(opened: OpenedModel, optimized: bool, shown: tuple[bool, bool, bool, bool]) -> _Part:
+    """Return the graph; ``shown`` tells whether operators, weights and nodes are printed, and nodes with origins."""
+    graph = make_ready(opened.graph, run_passes=not opened.optimized).graph if optimized else opened.graph
+    ops, weights, nodes, origins = shown
+
+    def show() -> None:
+        _print_summary(graph)
+        if opened.file is not None:
+            print_targets(opened.file)
+            console.print()
+        if ops:
+            table(("operator", "count"), graph.op_counts().items())
+        if weights:
+            if ops:
+                console.print()
+            constants = sorted(graph.constants.items(), key=lambda item: -item[1].nbytes)
+            table(("constant", "type", "KiB"), [(v.name, v.type, f"{a.nbytes / 1024:.1f}") for v, a in constants])
+        if nodes:
+            if ops or weights:
+                console.print()
+            console.print(format_graph(graph, origins=origins), markup=False)
+
+    return _Part({**graph_to_dict(graph), "op_counts": graph.op_counts(), "parameters": _parameters(graph)}, show)
+
+
+def _memory_part(model: str, session: Session, shapes: tuple[str, ...]) -> _Part:
+    chosen, notes = session_shapes(session, shapes)
+    plan = session.plan(chosen)
+    print_notes((*notes, *session.notes))
+    report = memory_report(plan)
+
+    def show() -> None:
+        console.print(f"{model}: {', '.join(map(repr, plan.graph.inputs))}", markup=False)
+        for line in plan.computes:
+            console.print(f"computes {line}", markup=False)
+        console.print()
+        print_memory_report(report)
+
+    inputs = {value.name: value.type.shape for value in plan.graph.inputs}
+    return _Part({"model": model, "inputs": inputs, "computes": plan.computes, **report}, show)
+
+
+def _sections_part(model: str, damaged: list[str]) -> _Part:
+    """Return the sections of a .lite file; the names of those that are damaged are added to ``damaged``."""
+    found = find_model(model)
+    if not found.is_lite_file:
+        written = Path(model).with_suffix(".lite").name
+        error = click.UsageError(f"--sections is only for .lite files; convert {model!r} with `lite convert` first")
+        raise with_next_command(error, shlex.join(["lite", "convert", model, "-o", written]))
+    report = file_report(ModelFile.open(found.path))
+    damaged += [section["name"] for section in report["sections"] if not section["whole"]]
+    return _Part(report, lambda: print_file_report(report))
 
 
 def _parameters(graph: Graph) -> int:

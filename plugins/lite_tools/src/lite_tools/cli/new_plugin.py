@@ -12,8 +12,10 @@ from lite_tools.cli.new_plugin_ci import SERVICES
 from lite_tools.cli.new_plugin_files import write_package
 from lite_tools.cli.new_plugin_kinds import KINDS, NewPlugin
 from lite_tools.cli.new_plugin_names import check_name
+from lite_tools.commands.next_commands import with_correction
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json
+from lite_tools.commands.suggestions import did_you_mean, similar_names
 
 __all__ = ["command"]
 
@@ -28,7 +30,11 @@ def _several(words: Sequence[str], none: str = "") -> Callable[[click.Context, c
         for word in asked:
             if word not in words:
                 known = ", ".join((*words, none) if none else words)
-                raise click.BadParameter(f"{word!r} is none of these: {known}", ctx, param)
+                meant = did_you_mean(word, [*words, none])
+                hint = f"; {meant}" if meant else ""
+                error = click.BadParameter(f"{word!r} is none of these: {known}{hint}", ctx, param)
+                near = similar_names(word, [*words, none], 1)
+                raise with_correction(error, word, near)
         return tuple(word for word in words if word in asked)
 
     return split
@@ -72,7 +78,9 @@ def command(
 ) -> None:
     """Write the package and print what to do next."""
     if numba and "kernel-backend" not in kinds:
-        raise click.UsageError("--numba is about the kernels of a kernel-backend: lite new-plugin kernel-backend NAME")
+        problem = "--numba is about the kernels of a kernel-backend: lite new-plugin kernel-backend NAME"
+        near = ["kernel-backend"] if "backend" in kinds else []
+        raise with_correction(click.UsageError(problem), "backend", near)
     if {"backend", "kernel-backend"} <= set(kinds):
         raise click.BadParameter("a package has one backend: backend or kernel-backend", param_hint="KIND")
     check_name(name, kinds)

@@ -8,6 +8,7 @@ from collections.abc import Collection
 import click
 
 from lite_core.plugins.known import known_distributions
+from lite_tools.commands.next_commands import with_correction
 from lite_tools.plugin import lite_commands
 
 __all__ = ["LITES_OWN", "check_name"]
@@ -41,12 +42,14 @@ def check_name(name: str, kinds: Collection[str]) -> None:
         raise click.BadParameter(f"a plugin cannot be called {name!r}: {problem}", param_hint="NAME")
     if not _NAME.fullmatch(name) or name.startswith("lite_"):
         similar = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").removeprefix("lite_")
-        hint = f", for example {similar}" if _NAME.fullmatch(similar) and not _problem(similar, kinds) else ""
-        raise click.BadParameter(
+        fits = bool(_NAME.fullmatch(similar)) and not _problem(similar, kinds)
+        hint = f", for example {similar}" if fits else ""
+        error = click.BadParameter(
             f"{name!r} cannot be a plugin's name: a name begins with a lower-case letter, contains lower-case "
             f"letters, digits and single underscores, and does not begin with lite_{hint}",
             param_hint="NAME",
         )
+        raise with_correction(error, name, [similar] if fits else [])
 
 
 def _problem(name: str, kinds: Collection[str]) -> str:

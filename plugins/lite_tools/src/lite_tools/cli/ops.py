@@ -8,9 +8,12 @@ from typing import Any
 import click
 
 from lite_core import ops
+from lite_tools.cli.ops_support import print_support
 from lite_tools.cli.source_ops import WithFormats, print_table
+from lite_tools.commands.next_commands import with_correction
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json, table
+from lite_tools.commands.value_types import BACKEND, OPERATOR
 from lite_tools.examining.plain_data import operator_row
 from lite_tools.examining.plugins import ExaminedPlugin, examine_plugins, qualified_name
 
@@ -19,13 +22,19 @@ _NOTATION = "Signatures: inputs -> outputs, each as NAME: TYPE; ? means optional
 
 
 @click.command("ops", cls=WithFormats)
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=OPERATOR)
+@click.option(
+    "--backend", "-b", type=BACKEND, help="Show in which element types this backend runs the operators, and why not."
+)
 @json_option
-def command(name: str | None, as_json: bool, **formats: bool) -> None:
+def command(name: str | None, backend: str | None, as_json: bool, **formats: bool) -> None:
     """List the operators of Lite's opset, or describe the operator NAME."""
     chosen = [format_ for format_, is_chosen in formats.items() if is_chosen]
     if chosen:
-        print_table(chosen, name, as_json)
+        print_table(chosen, name, as_json, backend)
+        return
+    if backend is not None and name is None:
+        print_support(backend, None, as_json)
         return
     rows = [operator_row(definition) for definition in ops.all_ops() if definition.domain in ("", "lite")]
     named = [] if name is None else _named(name, rows)
@@ -36,8 +45,10 @@ def command(name: str | None, as_json: bool, **formats: bool) -> None:
     if name is not None:
         named = named or _named(name, rows)
         if not named:
-            raise click.BadParameter(_unknown(name, rows), param_hint="NAME")
-    if as_json:
+            raise _unknown(name, rows)
+    if backend is not None:
+        print_support(backend, [qualified_name(row) for row in named], as_json)
+    elif as_json:
         print_json({"opset": ops.OPSET_VERSION, "operators": named or rows})
     elif name is not None:
         for row in named:
@@ -65,8 +76,8 @@ def _named(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if wanted in (row["name"].lower(), qualified_name(row).lower())]
 
 
-def _unknown(name: str, rows: list[dict[str, Any]]) -> str:
-    """Return the message about a name that no operator has: the operator may be in another domain, or misspelt."""
+def _unknown(name: str, rows: list[dict[str, Any]]) -> click.BadParameter:
+    """Return the error for a name that no operator has: the operator may be in another domain, or misspelt."""
     operator = name.rpartition(".")[2]
     elsewhere = [qualified_name(row) for row in rows if row["name"].lower() == operator.lower()]
     names = {qualified_name(row).lower(): qualified_name(row) for row in rows}
@@ -80,7 +91,8 @@ def _unknown(name: str, rows: list[dict[str, Any]]) -> str:
         hint = f"did you mean {' or '.join(dict.fromkeys(near))}?"
     else:
         hint = "`lite ops` lists them"
-    return f"the opset has no operator {name!r}; {hint}"
+    error = click.BadParameter(f"the opset has no operator {name!r}; {hint}", param_hint="NAME")
+    return with_correction(error, name, elsewhere or near, "lite ops")
 
 
 def _default(attribute: dict[str, Any]) -> str:

@@ -18,6 +18,8 @@ _KINDS = {
     "lite_passes": "passes",
     "lite_commands": "commands",
 }
+#: Beginnings of remedies that are commands, which come before sentences.
+_COMMANDS = ("pip ", "lite ", "export ")
 _MOST_NAMED = 4  # names in a line of the table of all plugins
 
 
@@ -30,7 +32,8 @@ def print_failures(record: PluginRecord, *, with_traceback: bool) -> None:
         console.print(f"\nplugin {record.label} failed at {failure.phase}: {failure.error}", markup=False)
         if with_traceback and failure.traceback:
             console.print(failure.traceback.rstrip(), markup=False)
-        console.print("next: " + "\n  or: ".join(remedies_of(record, failure)), markup=False)
+        remedies = sorted(remedies_of(record, failure), key=lambda remedy: not remedy.startswith(_COMMANDS))
+        console.print("next: " + "\n  or: ".join(remedies), markup=False)
 
 
 def print_plugins(rows: Iterable[Mapping[str, Any]]) -> None:

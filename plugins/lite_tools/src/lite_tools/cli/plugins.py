@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 
 from lite_core.backend import API_VERSION
@@ -11,8 +9,10 @@ from lite_core.plugins import default_plugins
 from lite_tools.cli.plugin_tables import print_failures, print_plugin, print_plugins
 from lite_tools.cli.plugins_validate import validate
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
+from lite_tools.commands.next_commands import with_correction
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json
+from lite_tools.commands.suggestions import similar_names
 from lite_tools.examining.inspection import HOOKS
 from lite_tools.examining.packages import of_package, plugin_rows
 from lite_tools.examining.plugins import ExaminedPlugin, examine_plugins
@@ -70,9 +70,10 @@ def _examined(name: str | None) -> list[ExaminedPlugin]:
     wanted = of_package(records, name)
     if not wanted:
         packages = sorted({record.distribution for record in records})
-        near = difflib.get_close_matches(name, packages, 1)
+        near = similar_names(name, [*packages, *command.commands], 1)
         hint = f"did you mean {near[0]}?" if near else "`lite plugins` lists them"
-        raise click.BadParameter(f"no package {name!r} with plugins is installed; {hint}", param_hint="PACKAGE")
+        error = click.BadParameter(f"no package {name!r} with plugins is installed; {hint}", param_hint="PACKAGE")
+        raise with_correction(error, name, near, "lite plugins")
     first = wanted[0].distribution
     return [p for p in examine_plugins(*HOOKS, first=first) if p.record.distribution == first]
 

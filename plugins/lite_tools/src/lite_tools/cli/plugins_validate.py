@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_OK
@@ -38,7 +40,7 @@ def validate(package: str, verbose: bool, as_json: bool) -> int:
         if verbose and finding.traceback:
             console.print(finding.traceback.rstrip(), markup=False)
     counts_text = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+    again = ["lite", "plugins", "validate", package] if errors else ["lite-conformance", "plugin", report.package]
     console.print(f"{report.package} {report.version} ({report.kind}): {counts_text}", markup=False)
-    again = f"correct the errors, then: lite plugins validate {package}"
-    console.print(f"next: {again if errors else f'lite-conformance plugin {report.package}'}", markup=False)
+    console.print(f"next: {shlex.join(again)}", markup=False)
     return EXIT_FAILURE if errors else EXIT_OK

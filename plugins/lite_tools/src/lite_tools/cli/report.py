@@ -10,6 +10,7 @@ import click
 
 from lite_tools.commands.errors import check_writable
 from lite_tools.commands.exit_codes import EXIT_OK
+from lite_tools.commands.next_commands import typed_command, with_next_command
 from lite_tools.commands.options import (
     backend_option,
     backend_options_option,
@@ -73,7 +74,8 @@ def command(
     check_writable(output, "--output")
     path = Path(output)
     if path.exists() and not force:
-        raise click.BadParameter(f"{output!r} exists; --force replaces it", param_hint="--output")
+        error = click.BadParameter(f"{output!r} exists; --force replaces it", param_hint="--output")
+        raise with_next_command(error, typed_command("--force"))
     result = write_report(ReportRequest(model, backends_of(backend), reader=reader, **settings), path)
     if as_json:
         print_json({"report": output, **asdict(result)})

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
+from lite_core.log import tracked
 from lite_core.schedule import Plan
 from lite_core.session import RunProfile, Session, load
 from lite_tools.cli.fallback import Percentage, check_required
@@ -36,10 +37,13 @@ from lite_tools.commands.options import (
     threads_option,
     tune_option,
 )
+from lite_tools.commands.output_names import arrays_file
 from lite_tools.commands.printing import console, milliseconds, print_json, table
 from lite_tools.commands.profile_rows import operator_rows, unaccounted_seconds
 from lite_tools.commands.profiles import print_profile
+from lite_tools.commands.progress import set_progress
 from lite_tools.commands.trace import trace_text
+from lite_tools.commands.value_types import BACKEND
 from lite_tools.diagnostics import ConsistencyReport, FinitenessReport, check_consistency, check_finite
 from lite_tools.pages.page import write_page
 
@@ -52,7 +56,7 @@ _WARMUP = 3
 @model_argument
 @input_option(
     "A .npy, .npz or image file for the input NAME. NAME= is optional for a model with one input, and for an .npz "
-    "file that contains arrays by input name. Repeatable."
+    "file that contains arrays by input name; FILE.npz:ARRAY is an array of another name. Repeatable."
 )
 @shape_option("Shape of random numbers for the input NAME, or shape to resize an image to. Repeatable.")
 @click.option(
@@ -71,7 +75,12 @@ _WARMUP = 3
 @click.option(
     "--bgr", is_flag=True, help="For images: order the channels blue, green, red instead of red, green, blue."
 )
-@click.option("--save", "-o", type=click.Path(dir_okay=False), help="Write the outputs to this .npz file.")
+@click.option(
+    "--save",
+    "-o",
+    type=click.Path(dir_okay=False),
+    help="Write the outputs to this file: .npz for any number of them, .npy for a single one.",
+)
 @tap_option
 @click.option("--repeat", "-n", type=click.IntRange(1), default=1, show_default=True, help="Number of runs.")
 @click.option(
@@ -96,7 +105,9 @@ _WARMUP = 3
     is_flag=True,
     help="Check the results of all nodes for NaN and infinity, and show the first node that has any.",
 )
-@click.option("--require-backend", metavar="NAME", help="Fail if nodes run on other backends than this one.")
+@click.option(
+    "--require-backend", type=BACKEND, metavar="NAME", help="Fail if nodes run on other backends than this one."
+)
 @click.option(
     "--max-fallback",
     type=Percentage(),
@@ -144,6 +155,7 @@ def command(
     file, the default is the first shape that it is prepared for, and an open batch is 1.
     """
     if save:
+        save = arrays_file(save)
         check_writable(save, "--save")
     if trace:
         check_writable(trace, "--trace")
@@ -159,20 +171,25 @@ def command(
     taps = TapRecorder(patterns)
     session = make_session(**taps.arguments)
     loading = time.perf_counter() - start
+    if save:
+        arrays_file(save, [*session.outputs, *patterns])
     arrays, sources, notes = session_inputs(session, inputs, shapes, image, seed)
     print_notes(notes)
     start = time.perf_counter()
     plan = session.plan({name: array.shape for name, array in arrays.items()})
     loading += time.perf_counter() - start
-    print_notes(_deviations(session, plan))
+    print_notes(told := _deviations(session, plan))
     if require_backend:
-        check_required(session, require_backend, max_fallback)
+        check_required(session, require_backend, max_fallback, model, told)
     if warmup is None:
         warmup = _WARMUP if show_profile or trace else 0
-    for _ in range(warmup):  # with a profile, because a device may have another queue for it
+    set_progress(Path(model).name)
+    for _ in tracked(
+        range(warmup), "running before times count"
+    ):  # with a profile, because a device may have another queue for it
         session.run(arrays, profile=RunProfile())
     times, profile, outputs = [], RunProfile(), {}
-    for _ in range(repeat):
+    for _ in tracked(range(repeat), "running"):
         taps.clear()
         profile = RunProfile()
         outputs = session.run(arrays, profile=profile)
@@ -182,6 +199,8 @@ def command(
         _save(save, {**outputs, **taps.arrays()})
     if trace:
         write_page(trace, trace_text(profile, plan, Path(model).name), "--trace")
+    if verify or validate:
+        set_progress("checking the results")
     consistency = check_consistency(make_session, arrays, verify) if verify else None
     make_probe = partial(load, optimize=False, **settings)
     finiteness = check_finite(session.graph, make_probe, arrays) if validate else None
@@ -210,7 +229,7 @@ def command(
     if show_profile:
         runs = warmup + repeat - 1
         console.print(f"\nprofile of one run, after {runs} other{'s' if runs != 1 else ''}")
-        print_profile(profile)
+        print_profile(profile, session.assignment())
     if trace:
         console.print(f"trace written to {trace}: open it at https://ui.perfetto.dev", markup=False)
     if save:
@@ -257,17 +276,22 @@ def _print_finiteness(report: FinitenessReport) -> None:
 
 
 def _save(file: str, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Write an .npz file with exactly this name.
+    """Write a .npy or .npz file with exactly this name.
 
     np.savez would append .npz, and does not support an output with the name of one of its parameters (``file``).
     Strings are written as texts of one length, which NumPy reads without pickle.
     """
+    plain = {name: array.astype(str) if array.dtype.hasobject else array for name, array in outputs.items()}
     try:
+        if file.lower().endswith(".npy"):
+            (array,) = plain.values()
+            with open(file, "wb") as opened:
+                np.lib.format.write_array(opened, array, allow_pickle=False)
+            return
         with zipfile.ZipFile(file, "w") as archive:
-            for name, array in outputs.items():
+            for name, array in plain.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    plain = array.astype(str) if array.dtype.hasobject else array
-                    np.lib.format.write_array(member, plain, allow_pickle=False)
+                    np.lib.format.write_array(member, array, allow_pickle=False)
     except OSError as error:
         raise click.ClickException(f"the outputs could not be written to {file!r}: {error}") from None
 

@@ -11,8 +11,10 @@ import numpy as np
 from lite_core.container import ModelFile
 from lite_core.session import Session
 from lite_tools.cli.model_file import prepared_shapes
+from lite_tools.commands.example_shapes import example_shapes, shape_words
 from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
-from lite_tools.commands.open_batch import open_batch_shapes
+from lite_tools.commands.next_commands import typed_command, with_next_command
+from lite_tools.commands.open_batch import bound_shapes, notes_on_batches, open_batch_shapes
 
 __all__ = ["SessionInputs", "session_inputs", "session_shapes"]
 
@@ -38,6 +40,8 @@ def session_inputs(
     image: ImageOptions,
     seed: int,
     file: ModelFile | None = None,
+    *,
+    takes_files: bool = True,
 ) -> SessionInputs:
     """Return an array for each input of a session.
 
@@ -51,12 +55,21 @@ def session_inputs(
         image: the preprocessing of images.
         seed: the seed of random numbers.
         file: the .lite file whose prepared shapes are taken; by default that of the session.
+        takes_files: the command has the option ``--input``, for errors.
     """
-    given, (batch, notes) = parse_shapes(session.inputs, shapes), open_batch_shapes(session.inputs)
-    prepared = prepared_shapes(file or session.file)
-    arrays, sources = collect_inputs(session.inputs, files, given, image, seed, default_shapes={**batch, **prepared})
-    taken = {name for name in batch if sources[name].startswith("random")} - {*given, *prepared}
-    return SessionInputs(arrays, sources, [note for name, note in zip(batch, notes) if name in taken])
+    given, prepared = parse_shapes(session.inputs, shapes), prepared_shapes(file or session.file)
+    arrays, sources = collect_inputs(
+        session.inputs,
+        files,
+        given,
+        image,
+        seed,
+        default_shapes=prepared,
+        graph=session.graph,
+        takes_files=takes_files,
+    )
+    known = {name: array.shape for name, array in arrays.items() if not sources[name].startswith("random")}
+    return SessionInputs(arrays, sources, notes_on_batches(session.inputs, {**known, **given}, prepared))
 
 
 def session_shapes(session: Session, shapes: Sequence[str]) -> tuple[dict[str, tuple[int, ...]], list[str]]:
@@ -69,9 +82,14 @@ def session_shapes(session: Session, shapes: Sequence[str]) -> tuple[dict[str, t
     Raises:
         click.UsageError: the shape of an input is not known.
     """
-    known = {**prepared_shapes(session.file), **parse_shapes(session.inputs, shapes)}
-    batch, notes = open_batch_shapes(session.inputs)
-    for name, type_ in session.inputs.items():
-        if name not in known and name not in batch and not type_.is_static:
-            raise click.UsageError(f"input {name} is {type_}: give its shape, as in --shape {name}=1x3x224x224")
-    return {**batch, **known}, [note for name, note in zip(batch, notes) if name not in known]
+    given, prepared = parse_shapes(session.inputs, shapes), prepared_shapes(session.file)
+    batch, _ = open_batch_shapes(session.inputs)
+    known = {**batch, **prepared, **bound_shapes(session.inputs, given), **given}
+    unknown = {n: t for n, t in session.inputs.items() if n not in known and not t.is_static}
+    if unknown:
+        examples = example_shapes(session.inputs, given, session.graph)
+        words = shape_words({name: examples[name] for name in unknown})
+        listed = " and ".join(f"{name} is {type_}" for name, type_ in unknown.items())
+        error = click.UsageError(f"input {listed}: give {'its shape' if len(unknown) == 1 else 'their shapes'}")
+        raise with_next_command(error, typed_command(*words))
+    return known, notes_on_batches(session.inputs, given, prepared)

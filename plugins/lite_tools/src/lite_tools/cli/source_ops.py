@@ -13,7 +13,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import click
 
-from lite_core.plugins import default_plugins
+from lite_core.plugins import available_backends, default_plugins
+from lite_tools.commands.backend_names import known_backends
+from lite_tools.commands.errors import UnavailableError
+from lite_tools.commands.next_commands import with_correction
 from lite_tools.commands.printing import console, print_json, table
 
 __all__ = ["ListsOperators", "SourceOperator", "WithFormats", "print_table"]
@@ -92,21 +95,26 @@ def _flag(format_: ListsOperators) -> click.Option:
     return click.Option([f"--{format_.name}"], is_flag=True, help=text)
 
 
-def print_table(chosen: Sequence[str], name: str | None, as_json: bool) -> None:
+def print_table(chosen: Sequence[str], name: str | None, as_json: bool, backend: str | None = None) -> None:
     """Print the operators of a format, or describe one of them.
 
     Args:
         chosen: the names of formats that the user chose.
         name: the operator to describe; None for all.
         as_json: print JSON.
+        backend: the only backend to ask; None for all that are installed.
 
     Raises:
+        UnavailableError: there is no such backend.
         UsageError: several formats are chosen, or the format has no operator of this name.
     """
     if len(chosen) > 1:
         raise click.UsageError(f"choose one of {', '.join(f'--{format_}' for format_ in chosen)}")
     (format_,) = (found for found in formats() if found.name == chosen[0])
-    rows = format_.operator_table()
+    if backend is not None and backend not in available_backends():
+        known_backends(backend)
+        raise UnavailableError(f"there is no backend {backend!r}", "lite backends")
+    rows = format_.operator_table(None if backend is None else [backend])
     if name is not None:
         found = [row for row in rows if row.name == name]
         if not found:
@@ -123,7 +131,8 @@ def print_table(chosen: Sequence[str], name: str | None, as_json: bool) -> None:
 def _unknown(name: str, format_: str, rows: Sequence[SourceOperator]) -> click.BadParameter:
     near = difflib.get_close_matches(name, [row.name for row in rows], 3)
     meant = f"; did you mean {' or '.join(near)}?" if near else f"; `lite ops --{format_}` lists them"
-    return click.BadParameter(f"the format {format_} has no operator {name!r}{meant}", param_hint="NAME")
+    error = click.BadParameter(f"the format {format_} has no operator {name!r}{meant}", param_hint="NAME")
+    return with_correction(error, name, near, f"lite ops --{format_}")
 
 
 def _as_dict(row: SourceOperator) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from lite_core.container import ModelFile
+from lite_core.container.format import LITE_FORMAT
 from lite_core.container.trust import trusted_digests, trusted_path
+from lite_core.errors import ModelFormatError
 from lite_core.private_files import read_private, write_private
 from lite_tools.commands.conversions import size_text
 from lite_tools.commands.options import json_option
@@ -36,6 +38,12 @@ def command(files: tuple[str, ...], show: bool, remove: bool, listed: bool, as_j
     if listed:
         _print_list(as_json)
         return
+    foreign = [file for file in files if Path(file).is_file() and not LITE_FORMAT.sniff(Path(file))]
+    if foreign:
+        raise ModelFormatError(
+            f"not a .lite file: {', '.join(foreign)}. `lite trust` is for the compiled code in .lite files; other "
+            "models contain none"
+        )
     opened = [ModelFile.open(file) for file in files]
     if not show:
         without = [str(file.path) for file in opened if not file.has_code]

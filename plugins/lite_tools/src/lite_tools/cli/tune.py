@@ -10,6 +10,7 @@ from lite_core.plugins import default_plugins
 from lite_tools.commands.errors import UnavailableError
 from lite_tools.commands.options import json_option
 from lite_tools.commands.printing import console, print_json
+from lite_tools.commands.progress import set_progress
 from lite_tools.tuned import HasTuning, backends_with_tuning
 
 
@@ -31,7 +32,10 @@ def command(action: str | None, as_json: bool) -> None:
     if not found:
         reasons = "; ".join(f"{name}: {why}" for name, why in absent.items()) or "no installed backend measures it"
         raise UnavailableError(f"this machine cannot be measured: {reasons}", "lite backends")
-    removed = {name: _act(backend, action) for name, backend in found.items()}
+    removed = {}
+    for name, backend in found.items():
+        set_progress(f"measuring this machine for {name}")
+        removed[name] = _act(backend, action)
     if as_json:
         rows: dict[str, Any] = {name: {**backend.tuning(), "removed": removed[name]} for name, backend in found.items()}
         print_json({"backends": rows, "unavailable": absent})

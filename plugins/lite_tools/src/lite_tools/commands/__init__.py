@@ -26,8 +26,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lite_tools.commands.conversions import ConversionReport, print_report, shown_progress
-    from lite_tools.commands.errors import UnavailableError, check_writable
+    from lite_tools.commands.conversions import ConversionReport, print_report
+    from lite_tools.commands.corrections import corrected
+    from lite_tools.commands.errors import UnavailableError, check_writable, print_error
     from lite_tools.commands.exit_codes import (
         EXIT_CRASH,
         EXIT_FAILURE,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
     from lite_tools.commands.inputs import ImageOptions, collect_inputs, parse_shapes
     from lite_tools.commands.lazy import LazyCommand
+    from lite_tools.commands.next_commands import next_command_of, note_typed_words, with_correction
     from lite_tools.commands.notes import print_notes
     from lite_tools.commands.options import (
         backend_option,
@@ -53,10 +55,13 @@ if TYPE_CHECKING:
         shape_option,
         threads_option,
         tune_option,
+        version_option,
     )
     from lite_tools.commands.pictures import check_picture, draw_graph
-    from lite_tools.commands.printing import console, milliseconds, print_json, table
+    from lite_tools.commands.printing import console, milliseconds, print_json, print_text, table
+    from lite_tools.commands.progress import set_progress, shown_progress
     from lite_tools.commands.safe_html import content_policy, embedded_json
+    from lite_tools.commands.suggestions import did_you_mean, similar_names
     from lite_tools.commands.targets import check_targets, split_targets
 
 _MODULES = {
@@ -80,25 +85,35 @@ _MODULES = {
     "collect_inputs": "inputs",
     "console": "printing",
     "content_policy": "safe_html",
+    "corrected": "corrections",
+    "did_you_mean": "suggestions",
     "draw_graph": "pictures",
     "embedded_json": "safe_html",
     "input_option": "options",
     "json_option": "options",
     "milliseconds": "printing",
     "model_argument": "options",
+    "next_command_of": "next_commands",
+    "note_typed_words": "next_commands",
     "parse_shapes": "inputs",
     "precision_option": "options",
+    "print_error": "errors",
     "print_json": "printing",
     "print_notes": "notes",
     "print_report": "conversions",
+    "print_text": "printing",
     "reader_option": "options",
     "seed_option": "options",
+    "set_progress": "progress",
     "shape_option": "options",
-    "shown_progress": "conversions",
+    "shown_progress": "progress",
+    "similar_names": "suggestions",
     "split_targets": "targets",
     "table": "printing",
     "threads_option": "options",
     "tune_option": "options",
+    "version_option": "options",
+    "with_correction": "next_commands",
 }
 
 __all__ = [
@@ -122,25 +137,35 @@ __all__ = [
     "collect_inputs",
     "console",
     "content_policy",
+    "corrected",
+    "did_you_mean",
     "draw_graph",
     "embedded_json",
     "input_option",
     "json_option",
     "milliseconds",
     "model_argument",
+    "next_command_of",
+    "note_typed_words",
     "parse_shapes",
     "precision_option",
+    "print_error",
     "print_json",
     "print_notes",
     "print_report",
+    "print_text",
     "reader_option",
     "seed_option",
+    "set_progress",
     "shape_option",
     "shown_progress",
+    "similar_names",
     "split_targets",
     "table",
     "threads_option",
     "tune_option",
+    "version_option",
+    "with_correction",
 ]
 
 

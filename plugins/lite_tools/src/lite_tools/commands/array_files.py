@@ -10,13 +10,13 @@ import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from lite_core.ir import TensorType
 
-__all__ = ["read_array_file", "read_arrays"]
+__all__ = ["HeldArray", "held_arrays", "read_array_file", "read_arrays"]
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +27,27 @@ _MOST_EXPANDED, _MOST_TIMES = 2**28, 100
 _MOST_BYTES = 2**31
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+class HeldArray(NamedTuple):
+    """Element type and shape that the header of an array in an archive claims; None if it cannot be read."""
+
+    dtype: np.dtype[Any] | None
+    shape: tuple[int, ...] | None
+
+    def __str__(self) -> str:
+        return "" if self.dtype is None else f"{self.dtype.name}{list(self.shape or ())}"
+
+
+def held_arrays(path: Path) -> dict[str, HeldArray]:
+    """Return the arrays in an .npz file by name, without their elements.
+
+    Raises:
+        ValueError: the file is damaged.
+        OSError: the file cannot be read.
+    """
+    with zipfile.ZipFile(path) as archive:
+        return {name: _claimed(archive, member) for name, member in _members(archive).items()}
 
 
 def read_array_file(path: Path, name: str, type_: TensorType) -> Array:
@@ -61,11 +82,24 @@ def read_arrays(path: Path, types: Mapping[str, TensorType], *, every: bool = Fa
         OSError: the file cannot be read.
     """
     with zipfile.ZipFile(path) as archive:
-        members = {i.filename.removesuffix(".npy"): i for i in archive.infolist() if i.filename.endswith(".npy")}
+        members = _members(archive)
         unknown = sorted(members.keys() - types.keys()) if every else sorted(types.keys() - members.keys())
         if unknown:
             raise ValueError(f"it contains {', '.join(members) or 'nothing'}; expected {', '.join(types)}")
         return {name: _member(archive, members[name], type_) for name, type_ in types.items() if name in members}
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    return {i.filename.removesuffix(".npy"): i for i in archive.infolist() if i.filename.endswith(".npy")}
+
+
+def _claimed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> HeldArray:
+    try:
+        with archive.open(member) as content:
+            shape, _, dtype = _HEADERS[np.lib.format.read_magic(content)](content)
+    except Exception:  # many kinds for damaged files; reading the array reports them
+        return HeldArray(None, None)
+    return HeldArray(dtype, shape)
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, type_: TensorType) -> Array:

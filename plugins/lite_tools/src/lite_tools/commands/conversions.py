@@ -1,24 +1,16 @@
-"""Display of a conversion: its progress, and the report as tables."""
+"""Display of a conversion's report as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 from lite_tools.commands.printing import console, table
 from lite_tools.commands.quantization_tables import accuracy_row, print_quantization
 from lite_tools.conversion import Check, ConversionReport, TargetReport
 
-__all__ = ["ConversionReport", "print_report", "shown_progress", "size_text"]
+__all__ = ["ConversionReport", "print_report", "size_text"]
 
 _MAX_WEIGHTS_SHOWN = 8
-
-
-@contextmanager
-def shown_progress() -> Iterator[Callable[[str], None]]:
-    """Show the current step in a status line, if the output is a terminal."""
-    with console.status("") as status:
-        yield lambda text: status.update(f"{text} ...")
 
 
 def print_report(report: ConversionReport) -> None:
@@ -31,9 +23,10 @@ def print_report(report: ConversionReport) -> None:
         [(w, s.nodes, len(s.operators), size_text(s.weight_bytes)) for w, s in sides],
     )
     names = dict.fromkeys([*after.operators, *before.operators])
-    changed = [(name, before.operators.get(name, 0), after.operators.get(name, 0)) for name in names]
+    counts = [(name, before.operators.get(name, 0), after.operators.get(name, 0)) for name in names]
     console.print()
-    table(("operator", "read", "written"), [row for row in changed if row[1] != row[2]])
+    if changed := [row for row in counts if row[1] != row[2]]:
+        table(("operator", "read", "written"), changed)
     console.print(f"passes: {', '.join(report.passes) or 'none changed anything'}\n", markup=False)
     heads = ("target", "nodes", "plans", "threads", "saved", "verified")
     table(heads, [_target_row(target, report.checks) for target in report.targets])
@@ -47,8 +40,8 @@ def print_report(report: ConversionReport) -> None:
         rows = [
             (c.target, str(c.threads or "-"), _shapes(c.shapes), c.data, _outcome(c), _used(c)) for c in report.checks
         ]
-        difference = "largest difference (share of the output's range)"
-        table(("verified on", "threads", "input shapes", "inputs", difference, "prepared plan used"), rows)
+        heads = ("verified on", "threads", "input shapes", "inputs", "largest difference", "prepared plan used")
+        table(heads, rows, title="differences are shares of the output's range")
     console.print()
     for warning in report.warnings:
         console.print(f"warning: {warning}", markup=False)
@@ -89,18 +82,20 @@ def _print_accuracy(report: ConversionReport) -> None:
     kept = [w for w in report.weights if w.kept]
     if worst:
         table(
-            ("weight (largest error first)", "operator", "shape", "stored as", "largest error", "relative RMS error"),
+            ("weight", "operator", "shape", "stored as", "largest error", "RMS error"),
             [
                 (w.name, w.op, _dims(w.shape), w.stored_as, f"{w.max_error:.3g}", f"{w.relative_rms_error:.2%}")
                 for w in worst
             ],
+            title="the largest relative RMS errors",
         )
     for weight in kept:
         console.print(f"{weight.name} is not changed: {weight.kept}", markup=False)
     console.print()
     table(
-        ("output", "largest difference (share of its range)", "signal to noise", "same top class"),
+        ("output", "largest difference", "signal/noise", "same top class"),
         map(accuracy_row, report.accuracy),
+        title="differences are shares of the output's range",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import click
 from lite_core.errors import BackendUnavailableError, InputError, LiteError, ModelFormatError
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_FILE, EXIT_UNAVAILABLE, EXIT_USAGE
 
-__all__ = ["UnavailableError", "check_writable", "exit_code_of"]
+__all__ = ["UnavailableError", "check_writable", "exit_code_of", "print_error"]
 
 #: The exit code of each class of errors. The first class that an error belongs to decides.
 _EXIT_CODES: tuple[tuple[type[LiteError], int], ...] = (
@@ -24,6 +25,27 @@ _EXIT_CODES: tuple[tuple[type[LiteError], int], ...] = (
 def exit_code_of(error: LiteError) -> int:
     """Return the exit code of a command that an error ends."""
     return next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
+
+
+def print_error(message: str, code: int, next_command: str = "", *, as_json: bool = False) -> int:
+    """Print an error to standard error, or as a JSON document to standard output, and return the exit code.
+
+    Args:
+        message: what is wrong.
+        code: the exit code.
+        next_command: the command to type next, if there is one.
+        as_json: print JSON.
+    """
+    from lite_tools.commands.printing import json_text, print_text  # not at the top: most commands print no error
+
+    if as_json:
+        print(json_text({"error": message, "exit_code": code, "next": next_command}))
+        return code
+    with contextlib.suppress(OSError):  # standard error cannot be written, either: only the exit code remains
+        print_text(f"error: {message}", err=True)
+        if next_command:
+            print_text(f"next: {next_command}", err=True)
+    return code
 
 
 class UnavailableError(click.ClickException):

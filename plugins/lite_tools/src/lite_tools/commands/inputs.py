@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,16 +11,18 @@ from typing import Any
 import click
 import numpy as np
 
-from lite_core.checks import is_there
-from lite_core.errors import ModelFormatError
-from lite_core.ir import TensorType
+from lite_core.ir import Graph, TensorType
 from lite_tools.commands.array_files import read_array_file, read_arrays
-from lite_tools.commands.errors import UnavailableError
+from lite_tools.commands.example_shapes import example_shapes, shape_text, shape_words
+from lite_tools.commands.input_files import InputFile, input_files, reading, split_name
+from lite_tools.commands.next_commands import typed_command, with_next_command
+from lite_tools.commands.notes import print_notes
+from lite_tools.commands.open_batch import bound_shapes, notes_on_batches, open_batch_shapes
+from lite_tools.commands.picture_files import is_picture
 
 __all__ = ["ImageOptions", "collect_inputs", "parse_shapes"]
 
 Array = np.ndarray[Any, Any]
-_IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,20 @@ def parse_shapes(
     """
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
-        name, value = _split_name(types, text, option)
+        name, value = split_name(types, text, option)
+        problem = ""
         try:
             shape = tuple(int(part) for part in value.replace(",", "x").split("x"))
         except ValueError:
-            raise click.BadParameter(f"write a shape like 1x3x224x224, not {value!r}", param_hint=option) from None
-        if min(shape) < 0:
-            raise click.BadParameter(f"a dimension cannot be negative, as in {value!r}", param_hint=option)
-        if not types[name].accepts(shape):
-            raise click.BadParameter(f"input {name} is {types[name]}, {value} does not fit", param_hint=option)
+            shape, problem = (), f"write a shape like 1x3x224x224, not {value!r}"
+        if not problem and min(shape) < 0:
+            problem = f"a dimension cannot be negative, as in {value!r}"
+        if not problem and not types[name].accepts(shape):
+            problem = f"input {name} is {types[name]}, {value} does not fit"
+        if problem:
+            fitting = shape_text(example_shapes({name: types[name]}, {})[name])
+            error = click.BadParameter(problem, param_hint=option)
+            raise with_next_command(error, typed_command(replaced={text: f"{name}={fitting}"}))
         shapes[name] = shape
     return shapes
 
@@ -84,91 +89,94 @@ def collect_inputs(
     image: ImageOptions,
     seed: int,
     default_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    *,
+    graph: Graph | None = None,
+    option: str = "--shape",
+    takes_files: bool = True,
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """Return an array for every input, and the source of each in words.
 
+    Inputs without a file are random numbers. Their shapes are the given ones, else those that other inputs determine by
+    equal symbols, else the defaults, else one item if the model leaves only the batch open; a note says so.
+
     Args:
         types: the model's inputs.
-        files: ``[NAME=]FILE``; an .npz file without a name may contain several inputs. A text that is the name of an
-            existing file is read as a file, even if it contains an equals sign.
+        files: ``[NAME=]FILE``, see :func:`~lite_tools.commands.input_files.input_files`.
         shapes: the result of :func:`parse_shapes`.
         image: the preprocessing of images.
         seed: the seed of random inputs.
         default_shapes: shapes of random inputs that are not in ``shapes``.
+        graph: the model's graph, for an example of shapes that it accepts in the error for shapes that are not known.
+        option: the option for shapes, for this error.
+        takes_files: the command has the option ``--input``, which this error names then.
+
+    Raises:
+        click.UsageError: a file does not fit, or a shape is not known.
     """
     found: dict[str, tuple[Array, str]] = {}
-    for text in files:
-        is_file = os.path.isfile(text)
-        if Path(text).suffix.lower() == ".npz" and (is_file or "=" not in text):
-            with _reading(_existing(text), "a NumPy archive (.npz) of inputs"):
-                found.update({n: (array, text) for n, array in read_arrays(Path(text), types, every=True).items()})
-        else:
-            name, file = _split_name(types, text, "--input", has_no_name=is_file)
-            found[name] = (_load(file, name, types[name], shapes.get(name), image), file)
+    for name, file in input_files(types, files).items():
+        source = file.file if file.array == name else str(file)
+        found[name] = (_load(file, name, types[name], shapes.get(name), image), source)
+    known = {**{name: array.shape for name, (array, _) in found.items()}, **shapes}
+    chosen = {
+        **open_batch_shapes(types)[0],
+        **{name: type_.shape for name, type_ in types.items() if type_.is_static},
+        **(default_shapes or {}),
+        **bound_shapes(types, known),
+        **known,
+    }
+    if unknown := [name for name in types if name not in chosen]:
+        raise _unknown_shapes(types, known, unknown, [str(text) for text in files], graph, option, takes_files)
+    print_notes(notes_on_batches(types, known, default_shapes or {}, option))
     rng = np.random.default_rng(seed)
     for name, type_ in types.items():
         if name not in found:
-            shape = shapes.get(name) or (default_shapes or {}).get(name)
-            found[name] = (_random(rng, name, type_, shape), f"random, seed {seed}")
-    ordered = {n: found[n] for n in [*types, *(n for n in found if n not in types)]}
+            found[name] = (_random(rng, name, type_, chosen[name]), f"random, seed {seed}")
+    ordered = {n: found[n] for n in types}
     return {n: a for n, (a, _) in ordered.items()}, {n: s for n, (_, s) in ordered.items()}
 
 
-def _split_name(types: Mapping[str, TensorType], text: str, option: str, has_no_name: bool = False) -> tuple[str, str]:
-    """Split ``NAME=VALUE``; without a name, or if ``has_no_name``, the text is the value of the only input."""
-    name, separator, value = text.partition("=")
-    if has_no_name or not separator:
-        if len(types) != 1:
-            raise click.BadParameter(
-                f"the model has the inputs {', '.join(types)}; write NAME={text}", param_hint=option
-            )
-        return next(iter(types)), text
-    if name not in types:
-        raise click.BadParameter(f"there is no input {name!r}; the inputs are {', '.join(types)}", param_hint=option)
-    return name, value
+def _unknown_shapes(
+    types: Mapping[str, TensorType],
+    known: Mapping[str, tuple[int, ...]],
+    unknown: Sequence[str],
+    files: Sequence[str],
+    graph: Graph | None,
+    option: str,
+    takes_files: bool,
+) -> click.UsageError:
+    """Return the error for inputs whose shapes are not known; the next command gives a shape for each of them."""
+    examples = {name: shape for name, shape in example_shapes(types, known, graph).items() if name in unknown}
+    listed = " and ".join(f"{name} is {types[name]}" for name in unknown)
+    given = f"; {', '.join(files)} has no array for {'it' if len(unknown) == 1 else 'them'}" if files else ""
+    words = shape_words(examples, option)
+    pronoun, shapes = ("it", "its shape") if len(unknown) == 1 else ("them", "their shapes")
+    from_file = f"give {pronoun} with --input {unknown[0]}=FILE, or give a shape for random numbers"
+    error = click.UsageError(
+        f"input{'s' * (len(unknown) != 1)} {listed}{given}: {from_file if takes_files else f'give {shapes}'}, "
+        f"for example {' '.join(words)}"
+    )
+    return with_next_command(error, typed_command(*words))
 
 
-def _existing(file: str) -> str:
-    try:
-        exists = is_there(Path(file)) and not os.path.isdir(file)
-    except ModelFormatError as error:  # a pipe or a device
-        raise click.BadParameter(str(error), param_hint="--input") from None
-    if not exists:
-        raise click.BadParameter(f"there is no file {file!r}", param_hint="--input")
-    return file
-
-
-def _load(file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions) -> Array:
-    suffix = Path(_existing(file)).suffix.lower()
-    if suffix in _IMAGES:
-        return _load_image(file, name, type_, shape, image)
-    with _reading(file, f"a NumPy array file (.npy or .npz) for the input {name!r}"):
-        return read_array_file(Path(file), name, type_)
-
-
-@contextmanager
-def _reading(file: str, kind: str) -> Iterator[None]:
-    """Turn exceptions for foreign, damaged or truncated files into an error that names the file."""
-    try:
-        yield
-    # NumPy, zipfile and Pillow raise many kinds for damaged files: TokenError, struct.error, zlib.error, SyntaxError,
-    # and MemoryError for a size that no file has.
-    except Exception as error:
-        reason = str(error) or type(error).__name__
-        raise click.BadParameter(f"{file} cannot be read as {kind}: {reason}", param_hint="--input") from None
+def _load(file: InputFile, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions) -> Array:
+    if is_picture(file.file):
+        return _load_image(file.file, name, type_, shape, image)
+    with reading(file.file, f"a NumPy array file (.npy or .npz) for the input {name!r}"):
+        if file.array:
+            return read_arrays(Path(file.file), {file.array: type_})[file.array]
+        return read_array_file(Path(file.file), name, type_)
 
 
 def _load_image(file: str, name: str, type_: TensorType, shape: tuple[int, ...] | None, image: ImageOptions) -> Array:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UnavailableError("reading images needs Pillow: pip install pillow") from None
+    from PIL import Image  # an extra; the options have asked for it
+
     dims = shape or type_.shape
     if dims is None or len(dims) != 4:
         raise click.BadParameter(f"input {name} is {type_}, not a batch of images", param_hint="--input")
     channels_last = dims[3] in (1, 3) and dims[1] not in (1, 3)
     channels, height, width = (dims[3], dims[1], dims[2]) if channels_last else dims[1:]
-    with _reading(file, "an image"), Image.open(file) as opened:
+    with reading(file, "an image"), Image.open(file) as opened:
         picture = opened.convert("L" if channels == 1 else "RGB")
     size = (
         width if isinstance(width, int) else picture.width,
@@ -188,14 +196,7 @@ def _load_image(file: str, name: str, type_: TensorType, shape: tuple[int, ...] 
     return np.ascontiguousarray(pixels[None], dtype=type_.dtype.numpy)
 
 
-def _random(rng: np.random.Generator, name: str, type_: TensorType, shape: tuple[int, ...] | None) -> Array:
-    if shape is None:
-        if not type_.is_static:
-            raise click.UsageError(
-                f"input {name} is {type_}: give it with --input {name}=FILE, "
-                f"or give a shape for random numbers, for example --shape {name}={_example(type_)}"
-            )
-        shape = type_.shape  # type: ignore[assignment]
+def _random(rng: np.random.Generator, name: str, type_: TensorType, shape: tuple[int, ...]) -> Array:
     dtype = type_.dtype
     try:
         if dtype.is_floating:
@@ -204,14 +205,8 @@ def _random(rng: np.random.Generator, name: str, type_: TensorType, shape: tuple
             return np.asarray(rng.integers(0, 10, shape)).astype(str).astype(object)
         return rng.integers(0, 2 if dtype == "bool" else 10, shape).astype(dtype.numpy)
     except (MemoryError, ValueError):  # ValueError: the size exceeds the address space
-        size = math.prod(shape or ()) * dtype.numpy.itemsize
+        size = math.prod(shape) * dtype.numpy.itemsize
         raise click.ClickException(
-            f"input {name}: {'x'.join(map(str, shape or ()))} {dtype} numbers ({size / 2**30:,.1f} GiB) "
+            f"input {name}: {shape_text(shape)} {dtype} numbers ({size / 2**30:,.1f} GiB) "
             "do not fit into memory; give a smaller --shape"
         ) from None
-
-
-def _example(type_: TensorType) -> str:
-    dims = type_.shape if type_.shape is not None else (1,)
-    sizes = {0: 1, 2: 224, 3: 224} if len(dims) == 4 else {0: 1}
-    return "x".join(str(d if isinstance(d, int) else sizes.get(i, 16)) for i, d in enumerate(dims))

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import click
 
+from lite_tools.commands.printing import print_text
+
 __all__ = ["print_notes"]
 
 
@@ -22,4 +24,4 @@ def print_notes(notes: Iterable[str]) -> None:
     for note in dict.fromkeys(notes):
         if note not in printed:
             printed.add(note)
-            click.echo(f"note: {note}", err=True)
+            print_text(f"note: {note}", err=True)

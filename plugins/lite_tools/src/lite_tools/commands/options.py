@@ -10,6 +10,11 @@ from typing import Any
 import click
 
 from lite_core.errors import InputError
+from lite_tools.commands.backend_names import known_backends
+from lite_tools.commands.next_commands import next_command_of, with_next_command
+from lite_tools.commands.picture_files import require_pillow
+from lite_tools.commands.progress import set_progress
+from lite_tools.commands.value_types import ARRAY_FILE, BACKENDS, MODEL_FILE, PRECISION
 
 __all__ = [
     "backend_option",
@@ -25,15 +30,28 @@ __all__ = [
     "shape_option",
     "threads_option",
     "tune_option",
+    "version_option",
 ]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-model_argument: Decorator = click.argument("model", type=click.Path())
-json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+def _loading(context: click.Context, parameter: click.Parameter, model: str) -> str:
+    """Name the model in the line about progress; commands that do more than to load it set another text."""
+    if model is not None and not context.resilient_parsing:
+        set_progress(f"loading {os.path.basename(os.path.normpath(model))}")
+    return model
+
+
+model_argument: Decorator = click.argument("model", type=MODEL_FILE, callback=_loading)
+# is_eager: known to the option --version, wherever it stands
+json_option: Decorator = click.option(
+    "--json", "as_json", is_flag=True, is_eager=True, help="Print the result as JSON."
+)
 backend_option: Decorator = click.option(
     "--backend",
     "-b",
+    type=BACKENDS,
     default="auto",
     show_default=True,
     help="Backend to run on (see `lite backends`), or several in order of preference: opencl,x86.",
@@ -48,7 +66,8 @@ seed_option: Decorator = click.option(
 
 def input_option(help: str = "Input file, see `lite run`. Repeatable.") -> Decorator:
     """Return the option for the arrays of inputs, which passes the tuple ``inputs`` to the command."""
-    return click.option("--input", "-i", "inputs", multiple=True, metavar="[NAME=]FILE", help=help)
+    named: dict[str, Any] = {"type": ARRAY_FILE, "multiple": True, "metavar": "[NAME=]FILE", "help": help}
+    return click.option("--input", "-i", "inputs", callback=require_pillow, **named)
 
 
 def shape_option(
@@ -65,11 +84,12 @@ def _precision(context: click.Context, parameter: click.Parameter, texts: Sequen
     try:
         return parse_precisions(texts)
     except InputError as error:
-        raise click.BadParameter(str(error)) from None
+        raise with_next_command(click.BadParameter(str(error)), next_command_of(error)) from None
 
 
 precision_option: Decorator = click.option(
     "--precision",
+    type=PRECISION,
     multiple=True,
     metavar="[NODES=]TYPE",
     callback=_precision,
@@ -86,6 +106,7 @@ def backends_of(text: str) -> str | list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise click.BadParameter("name at least one backend, or auto", param_hint="--backend")
+    known_backends(*names)
     return names[0] if len(names) == 1 else names
 
 
@@ -129,6 +150,7 @@ def _backend_options(
         backend, dot, name = path.partition(".")
         if not (separator and dot and backend and name):
             raise click.BadParameter(f"write BACKEND.NAME=VALUE, such as x86.mkl=never, not {text!r}")
+        known_backends(backend, within=text)
         options.setdefault(backend, {})[name] = _value(value)
     return options
 
@@ -150,3 +172,25 @@ backend_options_option: Decorator = click.option(
     help="Option of a single backend, such as x86.mkl=never. The value is parsed as JSON if possible, else it is a "
     "string. Repeatable.",
 )
+
+
+def version_option(version: str, program: str) -> Decorator:
+    """Return the option ``--version``, which prints the version as text or, with :data:`json_option`, as JSON.
+
+    Args:
+        version: the version.
+        program: the program or command that has it.
+    """
+
+    def show(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+        if not is_given or context.resilient_parsing:
+            return
+        if context.params.get("as_json"):
+            from lite_tools.commands.printing import print_json  # not at the top: the help needs no tables
+
+            print_json({"program": program, "version": version})
+        else:
+            click.echo(f"{program}, version {version}")
+        context.exit()
+
+    return click.option("--version", is_flag=True, expose_value=False, callback=show, help="Show the version and exit.")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
+from lite_core.schedule import NodeAssignment
 from lite_core.session import RunProfile
 from lite_tools.commands.printing import console, table
 from lite_tools.commands.profile_rows import UNACCOUNTED, OperatorRow, operator_rows, unaccounted_seconds
@@ -9,8 +13,17 @@ from lite_tools.commands.profile_rows import UNACCOUNTED, OperatorRow, operator_
 __all__ = ["print_profile"]
 
 
-def print_profile(profile: RunProfile) -> None:
-    """Print the times of a run as tables that add up to its time, and the notes of the backends."""
+#: Operators of a device that are named, the most frequent first.
+_MOST_OPERATORS = 5
+
+
+def print_profile(profile: RunProfile, assignment: Sequence[NodeAssignment] = ()) -> None:
+    """Print the times of a run as tables that add up to its time, and the notes of the backends.
+
+    Args:
+        profile: the times.
+        assignment: the device of each node, to name the nodes of devices that do not measure their kernels.
+    """
     if profile.kernels:
         _print_kernels(profile)
         _print_operators(profile)
@@ -33,6 +46,18 @@ def print_profile(profile: RunProfile) -> None:
     for part in profile.partitions:
         for note in part.notes:
             console.print(f"{part.partition}: {note}", markup=False)
+    _print_unmeasured(profile, assignment)
+
+
+def _print_unmeasured(profile: RunProfile, assignment: Sequence[NodeAssignment]) -> None:
+    """Print the operators of the devices that are missing among the kernels."""
+    measured = {kernel.partition for kernel in profile.kernels}
+    for device in dict.fromkeys(part.device for part in profile.partitions if part.partition not in measured):
+        counts = Counter(assigned.op for assigned in assignment if assigned.device == device)
+        names = [f"{count} x {op}" for op, count in counts.most_common(_MOST_OPERATORS)]
+        names += ["..."] if len(counts) > _MOST_OPERATORS else []
+        if names:
+            console.print(f"{device} does not measure its kernels; its nodes are {', '.join(names)}", markup=False)
 
 
 def _print_kernels(profile: RunProfile) -> None:

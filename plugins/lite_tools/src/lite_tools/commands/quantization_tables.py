@@ -1,4 +1,4 @@
-"""The report of a quantization as tables for a terminal of 80 columns."""
+"""The report of a quantization as tables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ __all__ = ["accuracy_row", "print_quantization"]
 
 #: Quantized layers that are shown: those whose results have most noise.
 _MAX_LAYERS_SHOWN = 8
-#: Characters of a name that fit beside the figures.
-_NAME_WIDTH = 30
 
 
 def print_quantization(report: QuantizationReport) -> None:
@@ -30,11 +28,9 @@ def print_quantization(report: QuantizationReport) -> None:
     if noisiest:
         console.print()
         alone = ["outputs, it alone"] if any(layer.alone_db is not None for layer in noisiest) else []
-        rows = [
-            (_short(layer.name), layer.op, _decibels(layer.snr_db), _decibels(layer.alone_db)) for layer in noisiest
-        ]
-        heads = ("int8 layer (most noise first)", "operator", "its SNR", *alone)
-        table(heads, [row[: len(heads)] for row in rows])
+        rows = [(layer.name, layer.op, _decibels(layer.snr_db), _decibels(layer.alone_db)) for layer in noisiest]
+        heads = ("int8 layer", "operator", "its SNR", *alone)
+        table(heads, [row[: len(heads)] for row in rows], title="the layers with most noise")
     searched = [layer for layer in report.kept if layer.without_db is not None]
     if searched:
         console.print()
@@ -42,7 +38,7 @@ def print_quantization(report: QuantizationReport) -> None:
             ("kept in float32", "operator", "outputs, it alone", "with it in int8", "costs"),
             [
                 (
-                    _short(layer.name),
+                    layer.name,
                     layer.op,
                     _decibels(layer.alone_db),
                     _decibels(layer.without_db),
@@ -59,7 +55,11 @@ def print_quantization(report: QuantizationReport) -> None:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         console.print(f"{names[0]}{more} in float32: {reason}", markup=False)
     console.print()
-    table(("output", "largest difference", "signal to noise", "same top class"), map(accuracy_row, report.outputs))
+    table(
+        ("output", "largest difference", "signal/noise", "same top class"),
+        map(accuracy_row, report.outputs),
+        title="differences are shares of the output's range",
+    )
     for note in report.notes:
         console.print(f"note: {note}", markup=False)
 
@@ -72,10 +72,6 @@ def accuracy_row(output: OutputAccuracy) -> tuple[str, ...]:
 
 def _noise_order(layer: LayerRecord) -> float:
     return layer.snr_db if layer.snr_db is not None else 0.0
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 3]}..."
 
 
 def _decibels(ratio: float | None) -> str:

@@ -1,4 +1,4 @@
-"""A comparison as text for a terminal of 80 columns."""
+"""A comparison as rows of a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ Row = Mapping[str, Any]
 
 #: Rows with the greatest errors that are shown, and rows before and after the one that diverges.
 _MOST_SHOWN, _AROUND = 10, 2
-_NAME_WIDTH, _OP_WIDTH = 20, 12
 
 
 def wanted_rows(report: Mapping[str, Any], every: bool = False) -> list[Row]:
@@ -33,7 +32,7 @@ def wanted_rows(report: Mapping[str, Any], every: bool = False) -> list[Row]:
 
 
 def table_rows(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the headers and the cells of a table that fits 80 columns.
+    """Return the headers and the cells of a table.
 
     *local* is the error of the step with true inputs, *accum.* that of the run on its own, both relative to the
     result's largest element; *noise* is the local error in noise floors, where it was compared with float64.
@@ -49,18 +48,13 @@ def _cells(row: Row) -> tuple[str, ...]:
     occurrence = f"#{row['occurrence']}" if row["occurrence"] else ""
     return (
         str(row["index"]),
-        _shortened(row["value"], _NAME_WIDTH - len(occurrence)) + occurrence,
-        row["op"] if len(row["op"]) <= _OP_WIDTH else f"{row['op'][: _OP_WIDTH - 1]}…",
+        row["value"] + occurrence,
+        row["op"],
         _number(row["local"]),
         _number(row["accumulated"]),
         ratio,
         mark,
     )
-
-
-def _shortened(text: str, width: int) -> str:
-    """Return a text of at most ``width`` characters; of a long one the end, which tells names apart."""
-    return text if len(text) <= width else f"…{text[-(width - 1) :]}"
 
 
 def _number(errors: Mapping[str, Any] | None) -> str:

@@ -87,10 +87,15 @@ def output_path(given: object) -> Path:
     """Return the path of the file to write.
 
     Raises:
-        InputError: it is no path, a folder, a pipe or a device, or its folder does not exist.
+        InputError: it is no path, a folder, a pipe or a device, its folder does not exist, or its ending is not .lite.
     """
     path = path_of("output", given)
     folder = str(path.parent)
+    if path.suffix.lower() not in ("", ".lite"):
+        raise InputError(
+            f"output {str(path)!r:.300}: a .lite file is written, and the name ends in {path.suffix!r:.40}; end it in "
+            ".lite (`lite convert` also writes the formats of plugins, such as model.onnx)"
+        )
     if not os.path.isdir(folder):
         raise InputError(f"output {str(path)!r:.300} cannot be written: there is no folder {folder!r:.300}")
     if os.path.isdir(path):

@@ -527,11 +527,13 @@ def _notes(graph: Graph, shapes_given: bool, plans: int, store: bool, checks: Se
         )
     symbolic = [value for value in graph.inputs if not value.type.is_static]
     if store and symbolic and not shapes_given:
-        prepared = "the file has a plan for one item" if plans else "the file has no plan"
+        prepared, others = "the file has no plan", "each shape"
+        if plans:
+            prepared, others = "the file has a plan for one item", "other shapes"
         options = [f"--input-shape {value.name}={_shape_text(value.shape)}" for value in symbolic]
         notes.append(
-            f"the model leaves sizes open; {prepared}, and sessions compile for other shapes at run time. To prepare "
-            f"for them: {' '.join(options)}, with numbers for the question marks"
+            f"the model leaves sizes open; {prepared}, and sessions compile for {others} at run time. To prepare "
+            f"plans: {' '.join(options)}, with numbers for the question marks"
         )
     if any(not check.agrees for check in checks):
         notes.append("the results of the file differ from those of the model; it was written anyway")

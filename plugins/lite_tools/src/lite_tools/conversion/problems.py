@@ -8,9 +8,19 @@ from lite_core.errors import BackendUnavailableError, ConversionError
 from lite_tools.conversion.report import Check
 from lite_tools.conversion.targets import Coverage
 
-__all__ = ["coverage_problems", "raise_disagreement", "raise_problems"]
+__all__ = ["DisagreementError", "coverage_problems", "raise_disagreement", "raise_problems"]
 
 _MAX_NODES_SHOWN = 5
+
+
+class DisagreementError(ConversionError):
+    """The results of a converted model differ from those of the model, and it was not written.
+
+    Attributes:
+        target: the first target whose results differ; None if passes changed what the references compute.
+    """
+
+    target: str | None = None
 
 
 def coverage_problems(coverages: Sequence[Coverage]) -> list[str]:
@@ -61,7 +71,7 @@ def raise_disagreement(model: str, checks: Sequence[Check], passes: Sequence[str
         passes: the passes that changed the graph; those of plugins are named with their packages.
 
     Raises:
-        ConversionError: a check does not agree.
+        DisagreementError: a check does not agree.
     """
     wrong = [str(check) for check in checks if not check.agrees]
     if wrong:
@@ -71,4 +81,7 @@ def raise_disagreement(model: str, checks: Sequence[Check], passes: Sequence[str
         if of_plugins and not checks[0].agrees and checks[0].target == "references":
             changed = f"the graph was changed by passes of plugins: {', '.join(of_plugins)}"
             wrong.append(f"{changed}; `lite bisect MODEL --by pass` finds the one that is wrong")
-        raise ConversionError(f"{subject}; {remedy}:", wrong)
+        error = DisagreementError(f"{subject}; {remedy}:", wrong)
+        first = next(check.target for check in checks if not check.agrees)
+        error.target = None if first == "references" else first
+        raise error

@@ -9,6 +9,7 @@ from typing import Any
 
 from lite_core.container import ModelFile
 from lite_core.ir import Graph
+from lite_core.notebooks import Shown
 from lite_tools.conversion.targets import Refusal
 from lite_tools.quantization import OutputAccuracy, QuantizationReport, WeightRecord
 from lite_tools.quantization.schemes import stored_bytes
@@ -127,7 +128,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversionReport:
+class ConversionReport(Shown):
     """The report of a conversion.
 
     Attributes:
@@ -180,6 +181,17 @@ class ConversionReport:
                 if check.prepared is False
             )
         )
+
+    def __repr__(self) -> str:
+        agreed = "not verified" if not self.checks else "verified" if self.agrees else "its results DISAGREE"
+        counts = f"{self.before.nodes} nodes read, {self.after.nodes} written; {agreed}"
+        lines = [f"Conversion of {self.model} to {self.output} ({self.size / 1e6:.2f} MB): {counts}"]
+        for target in self.targets:
+            nodes = ", ".join(f"{count} node(s) on {name}" for name, count in target.nodes.items()) or "not asked"
+            saved = f"plans: {len(target.plans)}, saved: {target.saved_bytes / 1e6:.2f} MB"
+            absent = ", no device here" if target.absent else ""
+            lines.append(f"{' '.join(filter(None, (target.name, target.level)))}: {nodes}; {saved}{absent}")
+        return "\n  ".join([*lines, *self.warnings])
 
     def as_dict(self) -> dict[str, Any]:
         """Convert the report to plain data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,8 @@ from lite_core.plugins.known import known_distributions
 from lite_core.schedule import Candidate
 from lite_core.schedule.placement import ask
 from lite_core.schedule.probing import probe
+from lite_tools.commands.next_commands import typed_command, with_correction
+from lite_tools.commands.suggestions import did_you_mean, similar_names
 
 __all__ = ["Coverage", "Refusal", "Target", "at_levels", "coverage_of", "fallback_candidates", "find_targets"]
 
@@ -120,7 +123,10 @@ def at_levels(targets: Sequence[Target], levels: Sequence[str]) -> list[Target]:
     known = {level for target in found for level in target.requested}
     problems = [problem for level, answers in unknown.items() if level not in known for problem in answers]
     if problems:
-        raise InputError("; ".join(problems))
+        wrong = next(level for level, answers in unknown.items() if level not in known and answers)
+        existing = re.findall(r"[\w+.-]+", unknown[wrong][0].partition("levels are")[2])
+        error = InputError("; ".join(problems))
+        raise with_correction(error, wrong, similar_names(wrong, existing), typed_command(dropped=("--cpu",)))
     if not known:
         raise InputError(f"none of the targets has levels of processors, given: {', '.join(levels)}")
     return found
@@ -237,5 +243,6 @@ def _missing(name: str, installed: Sequence[str], plugins: PluginManager) -> str
             f"target {name!r}: its plugin {broken.label} is installed and failed at {broken.phase}: {broken.error}; "
             "`lite doctor` shows the details"
         )
-    remedy = f"pip install {distribution}" if distribution else "none of Lite's packages contains it"
+    meant = did_you_mean(name, [*installed, "auto"]) or "none of Lite's packages contains it"
+    remedy = f"pip install {distribution}" if distribution else meant
     return f"target {name!r}: no installed plugin has this backend (installed are: {', '.join(installed)}): {remedy}"

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from lite_core.log import tracked
 from lite_core.session import Session
 
 __all__ = ["ConsistencyReport", "Difference", "check_consistency"]
@@ -83,7 +83,7 @@ def check_consistency(make_session: Callable[[], Session], inputs: Mapping[str, 
 
     for number in range(_SESSIONS):
         session = make_session() if number else session
-        for run in range(runs):
+        for run in tracked(range(runs), f"runs of session {number + 1} of {_SESSIONS}"):
             compare(session.run(inputs), f"run {run + 1} of session {number + 1}")
 
     def repeat(shared: Session, thread: int) -> None:
@@ -91,7 +91,9 @@ def check_consistency(make_session: Callable[[], Session], inputs: Mapping[str, 
             compare(shared.run(inputs), f"run {run + 1} of thread {thread + 1} of {_THREADS}")
 
     with ThreadPoolExecutor(_THREADS) as threads:
-        list(threads.map(partial(repeat, session), range(_THREADS)))
+        ending = [threads.submit(repeat, session, number) for number in range(_THREADS)]
+        for ended in tracked(ending, "runs in several threads"):
+            ended.result()
     del session
     compare(first, "the arrays of the first run, after all other runs")
     return ConsistencyReport(runs * (_SESSIONS + _THREADS), _SESSIONS, _THREADS, tuple(differences))

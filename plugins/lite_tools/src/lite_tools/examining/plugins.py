@@ -15,6 +15,7 @@ from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.plugins.claims import refused_claims
 from lite_core.plugins.record import PluginFailure
 from lite_tools import plugin as plugin_of_tools
+from lite_tools.commands.progress import set_progress
 from lite_tools.examining.plain_data import backend_row, record_of_row
 from lite_tools.examining.process import Course, Key, key_of, run
 
@@ -69,6 +70,7 @@ def examine_plugins(
     found: dict[Key, ExaminedPlugin] = {}
     discovered = sorted((plugins or default_plugins()).discover(), key=lambda record: record.distribution != first)
     records = {key_of(record): record for record in discovered}
+    set_progress("asking the plugins what they provide")
     while waiting := [key for key in records if key not in found]:
         fatal = [key for key in found if found[key].has_ended_a_process]
         course = run(waiting, hooks, fatal, site)

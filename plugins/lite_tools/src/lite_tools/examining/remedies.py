@@ -40,7 +40,7 @@ def remedies_of(record: PluginRecord, failure: PluginFailure) -> list[str]:
     """
     package = record.distribution
     if claimed := _CLAIMED.search(failure.error):
-        return [f"LITE_PLUGINS={claimed.group(1)}={package}", f"pip uninstall {package}"]
+        return [f"export LITE_PLUGINS={claimed.group(1)}={package}", f"pip uninstall {package}"]
     if failure.error.endswith("is taken by lite-tools"):
         return [f"{_report(package)}: rename it", f"pip uninstall {package}"]
     if failure.phase == "version":

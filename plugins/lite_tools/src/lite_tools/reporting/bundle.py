@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from lite_core import __version__
+from lite_tools.commands.progress import set_progress
 from lite_tools.reporting.environment import describe_environment
 from lite_tools.reporting.processes import End, run_python
 from lite_tools.reporting.replay import replay_page
@@ -128,10 +129,13 @@ def write_report(request: ReportRequest, path: Path, *, with_doctor: bool = True
             "plan.txt": _plan(facts),
         }
         if with_doctor:
+            set_progress("describing this machine and the plugins")
             doctor = run_python(_LITE, ["doctor"], folder, request.seconds)
             texts["doctor.txt"] = doctor.output + doctor.log
         if end.kind != "ran":
+            set_progress("looking for the node that fails")
             _try_node(request, folder, facts, scrubber, result)
+        set_progress("repeating what happened with the files of the report")
         _replay(request, folder, scrubber, result)
         texts["REPLAY.md"] = replay_page(result, end)
         _note_left_out(request, facts, result)
@@ -142,6 +146,7 @@ def write_report(request: ReportRequest, path: Path, *, with_doctor: bool = True
 def _try(request: ReportRequest, folder: Path) -> tuple[End, dict[str, Any]]:
     """Run the trial; return its end and what it found out."""
     (folder / "request.json").write_text(json.dumps(asdict(request)), encoding="utf-8")
+    set_progress("loading and running the model in another process")
     end = run_python(_TRIAL.format("main"), [str(folder)], folder, request.seconds, log_level="debug")
     file = folder / "facts.json"
     facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}

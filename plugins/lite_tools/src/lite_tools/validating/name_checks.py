@@ -9,17 +9,11 @@ from typing import Any
 from lite_core.builtin import HostBackend, NullBackend
 from lite_core.passes import default_passes
 from lite_core.plugins.known import known_distributions
+from lite_tools.examining.inspection import HOOKS
 from lite_tools.validating.findings import Finding
 
 __all__ = ["name_findings"]
 
-_KINDS = {
-    "lite_backends": "backend",
-    "lite_formats": "format",
-    "lite_ops": "operator",
-    "lite_passes": "pass",
-    "lite_commands": "command",
-}
 _WORD = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 _DOMAIN = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
 _OPERATOR = re.compile(r"[A-Z][A-Za-z0-9_]*")
@@ -39,7 +33,7 @@ def name_findings(rows: Iterable[Mapping[str, Any]], others: Iterable[Mapping[st
         package = row["distribution"]
         for hook, names in row["provides"].items():
             for name in names:
-                where = f"{_KINDS[hook]} {name!r}"
+                where = f"{HOOKS[hook]} {name!r}"
                 if text := _malformed(hook, name):
                     yield Finding("error", "names", where, text, "rename it")
                 if owner := _of_lite(hook, name, package):

@@ -19,6 +19,7 @@ from urllib.request import url2pathname
 
 from lite_core.errors import InputError
 from lite_tools.commands.errors import UnavailableError
+from lite_tools.commands.progress import set_progress
 from lite_tools.examining.process import module_path
 
 __all__ = ["Package", "opened_package"]
@@ -126,6 +127,7 @@ def _built(project: Path, output: Path) -> Path:
             "validating a project folder builds its wheel, for which build is missing", "pip install build"
         )
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(output)]
+    set_progress("building the project's wheel")
     result = _run([*command, "--no-isolation", str(project)])
     if result.returncode and any(words in result.stdout for words in ("Missing dependencies", "is not available")):
         result = _run([*command, str(project)])

@@ -12,7 +12,7 @@ from functools import cache
 from lite_onnx.lowering.registry import Adapter, Lower, registered_adapters, registered_lowerings
 from lite_onnx.submodules import import_submodules
 
-__all__ = ["adapters", "every_adapter", "find_lowering", "lowered_operators"]
+__all__ = ["adapters", "every_adapter", "find_lowering", "is_known_domain", "lowered_operators"]
 
 
 def adapters(op: str, domain: str = "") -> list[Adapter]:
@@ -31,6 +31,11 @@ def find_lowering(op: str, domain: str) -> Lower | None:
     """Return the lowering of an operator, or None."""
     _import_domain(domain)
     return registered_lowerings.get((domain, op))
+
+
+def is_known_domain(domain: str) -> bool:
+    """Return True for the domains of ONNX and those in which lite-onnx has lowerings."""
+    return domain in _folders() or domain.startswith("ai.onnx")
 
 
 def lowered_operators() -> list[tuple[str, str]]:

@@ -19,7 +19,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FILES", "Block", "PageRunner", "blocks", "commands", "matches", "replaced", "target_of"]
+__all__ = [
+    "FILES",
+    "Block",
+    "PageRunner",
+    "blocks",
+    "commands",
+    "is_progress",
+    "matches",
+    "replaced",
+    "target_of",
+    "without_numbers",
+]
 
 #: Languages of blocks that are files; a block of commands is ``console``.
 FILES = ("python", "toml", "sh")
@@ -160,5 +171,14 @@ def matches(shown: str, printed: str) -> bool:
 
 def _normalized(text: str) -> list[str]:
     """Return the lines with single spaces, without those that tell the progress on a slow machine."""
-    lines = [" ".join(line.split()) for line in text.rstrip().splitlines()]
-    return [line for line in lines if not re.match(r"\d+ of \d+ cases \(", line)]
+    return [" ".join(line.split()) for line in text.rstrip().splitlines() if not is_progress(line)]
+
+
+def is_progress(line: str) -> bool:
+    """Return True for a line that the conformance suite prints from time to time while it runs."""
+    return re.match(r"\d+ of \d+ cases \(", line) is not None
+
+
+def without_numbers(text: str) -> str:
+    """Return an output with 0 for each number, to compare outputs of different machines."""
+    return re.sub(r"(?<![.\w])-?\d[\d,]*(\.\d+)?(e[+-]?\d+)?", "0", text)

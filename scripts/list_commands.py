@@ -43,7 +43,10 @@ def described(name: str, command: click.Command, level: int = 2, title: str = ""
     context = click.Context(command, info_name=name, help_option_names=["-h", "--help"])
     usage = " ".join(command.collect_usage_pieces(context))
     parts = [f"{'#' * level} {title or name}", f"```text\n{name} {usage}\n```", *_help_of(command)]
-    records = [record for parameter in command.get_params(context) if (record := parameter.get_help_record(context))]
+    # Without the option for help, which click keeps as the first context of the process wanted it.
+    parameters = [parameter for parameter in command.get_params(context) if "--help" not in parameter.opts]
+    records = [record for parameter in parameters if (record := parameter.get_help_record(context))]
+    records.append(("-h, --help", "Show this message and exit."))
     parts.append("\n".join(f"- `{names}`: {_plain(text)}" for names, text in records if text))
     if isinstance(command, click.Group):
         parts += [described(below, one, level + 1).strip("\n") for below, one in commands(command, name)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from installed_plugins import GOOD, install, plugins_of
+from test_plugin_isolation import EntryPoint, operator, plugin
 
 from lite_core import ops
 from lite_core.builder import GraphBuilder
@@ -173,3 +174,17 @@ def test_equal_names_of_plugins_are_no_conflict(site: Path) -> None:
     plugins = plugins_of(site)
     assert {"first", "second"} < {*available_backends(plugins)}
     assert not any(record.failed for record in plugins.records())
+
+
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_operator_that_a_package_has_twice_is_not_a_choice_between_packages(names: str) -> None:
+    """By one entry point, or by two to the same module."""
+    given = plugin(lite_ops=[operator("Doubled"), *([operator("Doubled")] if names == "a" else [])])
+    entries = [EntryPoint(name, lambda: given) for name in names]
+    for entry in entries:
+        entry.dist.name = "lite-a"
+    plugins = PluginManager(lambda: entries)  # type: ignore[arg-type,return-value]
+    assert not plugins.ask("lite_ops")
+    labels = " and ".join(f"'{name}' (lite-a 1.0)" for name in names)
+    message = f"operator 'test.isolation.Doubled': its package provides it 2 times, by {labels}: remove all but one"
+    assert {record.error for record in plugins.records()} == {message}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from installed_plugins import install, plugins_of
 from test_container_damage import assembled, parts_of
+from test_plugin_isolation import plugin, raises
+from test_plugin_isolation import plugins_of as plugins_loaded_by
 
 from lite_core import ops
 from lite_core.builder import GraphBuilder
@@ -23,6 +26,7 @@ from lite_core.ops.inference import same_as_first
 from lite_core.ops.registry import REGISTRY, providers
 from lite_core.plugins import PluginManager, plugins_with
 from lite_core.session import load
+from lite_tools.cli.new_plugin_names import check_name
 from lite_tools.writing import write_model
 
 SQUISH = """
@@ -51,6 +55,8 @@ def forget() -> None:
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget the operator and its package after the test."""
     monkeypatch.setattr(missing, "_noted", {})
+    monkeypatch.setattr(missing, "suspects", suspects := [])
+    monkeypatch.setattr(ops, "suspects", suspects)
     yield
     forget()
 
@@ -200,3 +206,34 @@ def test_kernel_that_lacks_an_attribute_is_refused_when_the_operator_is_known() 
 def test_kernel_of_an_unknown_operator_of_lite_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match=r'Swish.*domain="lite"'):
         KernelBackend("early").kernel("Swish")
+
+
+@pytest.mark.parametrize(
+    ("broken", "fault"),
+    [
+        (raises(ImportError("no licence")), "ImportError: no licence"),
+        (lambda: plugin(lite_ops=raises(ValueError("boom"))), "ValueError: boom"),
+        (lambda: SimpleNamespace(LITE_API_VERSION=99), "is written for API 99"),
+    ],
+)
+def test_operator_of_a_plugin_that_failed_leads_to_the_plugin(broken: Any, fault: str) -> None:
+    plugins_loaded_by(a=broken).records()
+    reason, remedy = ops.why_missing("Squish", "zenith")
+    assert f"plugin 'a' (lite-a 1.0) may have it, but failed: {fault}" in reason
+    assert remedy == "lite plugins lite-a"
+    assert "may have it" not in str(ops.why_missing("Squish", "lite"))
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        ("HardSquash", "hard_squash"),
+        ("Lite_3", "my_lite_3"),
+        ("3D", "my_3_d"),
+        ("Auto", "my_auto"),
+        ("+", "my_operator"),
+    ],
+)
+def test_remedy_names_a_new_plugin_as_it_can_be_called(op: str, name: str) -> None:
+    assert str(ops.why_missing(op, "zenith")).endswith(f"`lite new-plugin operator {name}`")
+    check_name(name, ["operator"])

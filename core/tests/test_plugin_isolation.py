@@ -105,6 +105,9 @@ class NamelessBackend(KernelBackend):
         (lambda: plugin(lite_backends=[NamelessBackend("x")]), "lite_backends"),
         (lambda: plugin(lite_backends=[SimpleNamespace(name=3, probe=0, supports=0, compile=0)]), "lite_backends"),
         (lambda: plugin(lite_backends=[KernelBackend("host")]), "lite_backends"),
+        (lambda: plugin(lite_backends=[KernelBackend("auto")]), "lite_backends"),
+        (lambda: plugin(lite_backends=[KernelBackend("host,x86")]), "lite_backends"),
+        (lambda: plugin(lite_backends=[KernelBackend("")]), "lite_backends"),
     ],
 )
 def test_broken_plugin_does_not_affect_others(loader: Any, phase: str) -> None:
@@ -114,6 +117,22 @@ def test_broken_plugin_does_not_affect_others(loader: Any, phase: str) -> None:
     record = plugins.records()[0]
     assert record.failed
     assert record.phase == phase
+
+
+@pytest.mark.parametrize(
+    ("hook", "item", "message"),
+    [
+        ("lite_backends", KernelBackend("auto"), "the backend name 'auto' is taken by lite-core itself"),
+        ("lite_backends", KernelBackend("a,b"), "the backend name 'a,b' is empty, or contains a space or one of , : ="),
+        ("lite_backends", KernelBackend(""), "the backend name '' is empty, or contains a space or one of , : ="),
+        ("lite_formats", SimpleNamespace(name="lite", suffixes=(".x",), sniff=0, read=0), "the format name 'lite' is"),
+    ],
+)
+def test_item_with_a_name_that_cannot_be_used_says_why(hook: str, item: Any, message: str) -> None:
+    plugins = plugins_of(a=lambda: plugin(**{hook: [item]}))
+    assert not plugins.ask(hook)
+    (failure,) = plugins.records()[0].failures
+    assert failure.error.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -314,6 +333,22 @@ def rename_the_output(graph: Graph) -> PassResult:
     return PassResult(graph, True)
 
 
+def halve_the_shape(graph: Graph) -> PassResult:
+    b = GraphBuilder("another")
+    b.output(b.add("Abs", [b.input("x", "float32", [1])]), "y")
+    return PassResult(b.build(), True)
+
+
+def spoil_the_metadata(graph: Graph) -> PassResult:
+    graph.metadata = 5  # type: ignore[assignment]
+    return PassResult(graph, True)
+
+
+def spoil_the_name(graph: Graph) -> PassResult:
+    graph.name = None  # type: ignore[assignment]
+    return PassResult(graph, True)
+
+
 def add_an_operator_that_does_not_fit(graph: Graph) -> PassResult:
     (node,) = graph.nodes
     node.op, node.attributes = "Concat", {"axis": 7}
@@ -338,6 +373,9 @@ def doubled() -> Graph:
         (edit_and_fail, "KeyError"),
         (double_the_constants, "read-only"),
         (rename_the_output, "another"),
+        (halve_the_shape, "('y', float32[2])] to [('x', float32[1]), ('y', float32[1])]"),
+        (spoil_the_metadata, "its metadata is 5, expected a dict"),
+        (spoil_the_name, "its name is None, expected a str"),
         (add_an_operator_that_does_not_fit, "axis"),
     ],
 )
@@ -362,6 +400,23 @@ def test_pass_that_fails_is_recorded_and_left_out(caplog: pytest.LogCaptureFixtu
     before = len(calls)
     load(graph, plugins=plugins)
     assert len(calls) == before
+
+
+def test_pass_may_find_out_a_size() -> None:
+    """Its operator computes sizes from constants, where those of the model gave a symbol."""
+
+    def reshape(graph: Graph) -> PassResult:
+        b = GraphBuilder("another")
+        b.output(b.add("Reshape", [b.input("x", "float32", ["n"]), b.constant(np.array([2, 1]))]), "y")
+        return PassResult(b.build(), len(graph.nodes) > 1)
+
+    b = GraphBuilder("open")
+    x = b.input("x", "float32", ["n"])
+    shape = b.add("Concat", [b.add("Shape", [x]), b.constant(np.ones(1, np.int64))], {"axis": 0})
+    b.output(b.add("Reshape", [x, shape]), "y")
+    plugins = plugins_of(a=lambda: plugin(lite_passes=[PluginPass(reshape)]))
+    assert load(b.build(), plugins=plugins).run(x=[1, -3])["y"].tolist() == [[1], [-3]]
+    assert not plugins.records()[0].failures
 
 
 def test_pass_is_logged_before_it_runs(caplog: pytest.LogCaptureFixture) -> None:
@@ -539,6 +594,11 @@ def test_backend_whose_supports_fails_is_warned_of_once_with_its_package(
     [
         ({"compile": fail}, r"failed to compile .*KeyError"),
         ({"compile": lambda part, device, options: None}, "NoneType .*lacks scratch_bytes, run"),
+        (
+            {"compile": lambda *a: SimpleNamespace(scratch_bytes=-5, run=fail)},
+            "the scratch_bytes of its SimpleNamespace are -5, expected an int >= 0",
+        ),
+        ({"compile": lambda *a: SimpleNamespace(scratch_bytes="few", run=fail)}, "scratch_bytes .* are 'few'"),
         ({"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=fail)}, "partition .*failed with KeyError"),
         ({"compile": lambda *a: SimpleNamespace(scratch_bytes=0, run=leave)}, "partition .*failed with SystemExit: 3"),
         (

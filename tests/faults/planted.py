@@ -82,8 +82,8 @@ FAULTS = (
     Fault(
         "common subexpressions: nodes that differ in their attributes count as equal",
         _CORE + "passes/common_subexpression.py",
-        "tuple((name, _attribute_key(a)) for name, a in attributes.items()),",
-        "(),",
+        "tuple([(name, _attribute_key(a)) for name, a in ops.attributes_of(node).items()])",
+        "()",
         _CORE_TESTS + "test_pass_common_subexpression.py",
     ),
     Fault(

@@ -10,6 +10,7 @@ from small_models import OWN, X, call, load, make, node, run
 
 from lite_core import ops
 from lite_core.errors import UnsupportedOperatorError
+from lite_core.ops import missing
 from lite_core.ops.inference import same_as_first
 
 
@@ -32,14 +33,15 @@ def test_node_keeps_its_domain_and_attributes(tmp_path: Path, attributes: dict[s
     np.testing.assert_array_equal(run(model, tmp_path)["y"], factor * X)
 
 
-def test_operator_of_a_domain_that_no_package_has_says_so(tmp_path: Path) -> None:
+def test_operator_of_a_domain_that_no_package_has_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing, "suspects", [])
     far = node("Squish", ["x"], ["y"], domain="acme.far")
     with pytest.raises(UnsupportedOperatorError) as caught:
         load(make([far]), tmp_path)
     (problem,) = caught.value.problems
     assert problem.op == "acme.far.Squish"
     assert "no installed package has operators of the domain acme.far (domains of plugins: " in problem.reason
-    assert problem.remedy == "install the package that has them, or write one: `lite new-plugin operator NAME`"
+    assert problem.remedy == "install the package that has them, or write one: `lite new-plugin operator squish`"
 
 
 def test_operator_that_a_known_domain_lacks_asks_for_no_package(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from lite_core.backend import Buffer, Device, Executable, No, Options, Partition
 from lite_core.builder import GraphBuilder
 from lite_core.container import ModelFile
 from lite_core.errors import BackendUnavailableError, ConversionError, InputError
-from lite_core.ir import Graph, Node
+from lite_core.ir import Graph, Node, Value
 from lite_core.kernel_backend import KernelBackend
 from lite_core.ops import define
 from lite_core.ops.dtypes import FLOATS
@@ -522,7 +522,7 @@ def test_pass_of_a_plugin_that_changes_the_results_is_named_with_its_package(out
 
 
 class Inserts:
-    """A pass that replaces an operator of ONNX by one of its package."""
+    """A pass that replaces an operator of ONNX by one of its package, and leaves a node that nothing reads."""
 
     name = "inserts"
 
@@ -530,6 +530,7 @@ class Inserts:
         nodes = [node for node in graph.nodes if node.op == "Relu"]
         for node in nodes:
             node.op, node.domain = "Rectify", "converting.test"
+            graph.nodes.append(Node("Neg", [node.inputs[0]], [Value("unread", node.outputs[0].type)]))
         return PassResult(graph, bool(nodes))
 
 
@@ -549,9 +550,26 @@ def test_passes_of_plugins_that_insert_what_a_target_refuses_are_left_out(output
     plugins.register(module, "inserting", "lite-inserting")
     report = convert(b.build(), output, "toy", plugins=plugins)
     (note,) = [note for note in report.notes if "left out" in note]
-    assert "inserts (lite-inserting)" in note
+    assert "(inserts (lite-inserting)): they insert" in note
     assert "converting.test.Rectify, which toy refuses" in note
     assert [node.op for node in ModelFile.open(output).graph().nodes] == ["Relu"]
+
+
+def test_reference_of_a_plugin_that_fails_is_named_with_its_package(output: Path) -> None:
+    def fails(x: Any) -> Any:
+        raise ArithmeticError("nope")
+
+    broken = define(fails, "Broken", "X: T -> Y: T", types={"T": FLOATS}, infer=same_as_first, domain="broken.test")
+    plugins, module = plugins_with(Toy()), ModuleType("broken")
+    module.__dict__.update(LITE_API_VERSION=1, lite_ops=hookimpl(lambda: [broken]))
+    plugins.register(module, "broken", "lite-broken")
+    b = GraphBuilder("broken")
+    b.output(b.add("Broken", [b.input("x", "float32", [2])], domain="broken.test"), "y")
+    with pytest.raises(ConversionError, match=r"an operator of lite-broken failed with all random inputs") as caught:
+        convert(b.build(), output, "toy", plugins=plugins)
+    assert "ArithmeticError: nope" in str(caught.value)
+    assert caught.value.source == "lite-broken"
+    assert not output.exists()
 
 
 def test_wider_limit_and_no_verification(output: Path) -> None:

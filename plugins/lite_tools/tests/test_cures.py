@@ -103,6 +103,7 @@ def test_the_cure_of_the_reader_comes_first() -> None:
     assert command_of_cures(["sorry", "pip install --upgrade onnx lite-onnx, or export it"]) == (
         "pip install --upgrade onnx lite-onnx"
     )
+    assert command_of_cures(["sorry", "lite plugins lite-acme"]) == "lite plugins lite-acme"
     assert command_of_cures(["did you mean Relu?"]) == "lite ops"
 
 
@@ -137,3 +138,13 @@ def test_arrays_are_not_changed(model: str) -> None:
     cure(found, Picky())
     assert {str(value.dtype) for value in found.defined()} == {"float64"}
     assert np.dtype(found.inputs[0].dtype.numpy) == np.float64
+
+
+def test_cure_of_an_inference_that_fails_is_a_report_to_its_package() -> None:
+    reason = (
+        "it does not fit Lite's operators: node 'echo' (zenith.Echo) on (float32[4, 8], int64[]): the inference of "
+        "zenith.Echo, in the module lite_zenith.operators of lite-zenith 0.1.0, failed with KeyError: 'x'"
+    )
+    cure = cure_of_problem(OperatorProblem("zenith.Echo", reason, ("y",)))
+    assert "report it to the authors of lite-zenith" in cure
+    assert command_of_cures([cure]) == "lite plugins lite-zenith"

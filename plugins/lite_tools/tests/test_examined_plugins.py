@@ -415,4 +415,4 @@ def test_failure_of_a_command_names_its_plugin(driver_site: Path) -> None:
     shown = lite(driver_site, "odd")
     assert shown.returncode == 5
     assert "the command 'odd' of plugin 'odd' (lite-odd 1.0) failed with KeyError: 'x'" in shown.stderr
-    assert "next: pip install --upgrade lite-odd lite-core" in shown.stderr
+    assert "next: lite plugins lite-odd" in shown.stderr

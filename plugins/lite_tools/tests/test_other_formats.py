@@ -109,3 +109,44 @@ def test_format_without_a_writer_is_refused(tmp_path: Path) -> None:
     del format.write
     with pytest.raises(InputError, match="the format 'ink' can be read but not written"):
         writer_for(tmp_path / "model.ink", plugins=plugins)
+
+
+def cut_short(graph: Graph, path: Path) -> None:
+    path.with_name("weights.bin").write_text("half")
+    path.write_text("half")
+    raise ValueError("oops")
+
+
+@pytest.mark.parametrize("function", [cut_short, raises(PermissionError(errno.EACCES, "the dongle is missing"))])
+def test_writer_that_fails_leaves_the_file_that_was_there(tmp_path: Path, function: Write) -> None:
+    (tmp_path / "model.ink").write_text("good")
+    with pytest.raises(ModelFormatError, match=r"the writer 'ink' of plugin 'ink' \(lite-ink 1\.0\) failed") as caught:
+        written(function, tmp_path / "model.ink")
+    assert caught.value.source == "lite-ink 1.0"
+    assert [each.name for each in tmp_path.iterdir()] == ["model.ink"]
+    assert (tmp_path / "model.ink").read_text() == "good"
+
+
+def test_error_of_a_writer_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "model.ink"
+    with pytest.raises(ModelFormatError) as caught:
+        written(lambda graph, made: (made / "part").write_text("the folder is missing"), path)
+    assert str(path / "part") in str(caught.value)
+
+
+def test_set_of_files_replaces_the_one_that_was_there(tmp_path: Path) -> None:
+    def function(graph: Graph, path: Path) -> None:
+        path.write_text("new")
+        path.with_name("weights.bin").write_text("new")
+        (path.parent / "parts").mkdir()
+        (path.parent / "parts" / "0").write_text("new")
+
+    (tmp_path / "model.ink").write_text("old")
+    (tmp_path / "weights.bin").write_text("old")
+    (tmp_path / "other.txt").write_text("kept")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "1").write_text("old")
+    written(function, tmp_path / "model.ink")
+    found = {str(f.relative_to(tmp_path)): f.read_text() for f in tmp_path.rglob("*") if f.is_file()}
+    part = str(Path("parts", "0"))
+    assert found == {"model.ink": "new", "weights.bin": "new", part: "new", "other.txt": "kept"}

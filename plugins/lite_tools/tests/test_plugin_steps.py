@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,6 +124,33 @@ def test_reader_that_is_installed_and_failed_is_not_installed_again(
     assert (code, told["next"]) == (3, "pip install lite-onnx")
 
 
+@pytest.mark.parametrize("result", ["a text", KeyError("oops")])
+def test_reader_of_a_plugin_that_fails_leads_to_its_package(
+    install: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], result: Any
+) -> None:
+    def read(self: Format, path: Path) -> Any:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    monkeypatch.setattr(Format, "read", read)
+    (tmp_path / "model.onnx").write_bytes(b"not read")
+    install(lite_ink=module(lite_formats=[Format()]))
+    code, told = ended(capsys, "run", tmp_path / "model.onnx")
+    assert "the reader 'onnx' of plugin 'ink' (lite-ink 1.0)" in told["error"]
+    assert (code, told["next"]) == (6, "lite plugins lite-ink")
+
+
+def test_writer_of_a_plugin_that_fails_leads_to_its_package(
+    install: Any, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Format, "write", lambda self, graph, path: fails(), raising=False)
+    install(lite_ink=module(lite_formats=[Format()]))
+    code, told = ended(capsys, "convert", model, "-o", model.with_name("model.onnx"))
+    assert "the writer 'onnx' of plugin 'ink' (lite-ink 1.0) failed with KeyError" in told["error"]
+    assert (code, told["next"]) == (1, "lite plugins lite-ink")
+
+
 # **** backends ****
 
 
@@ -139,18 +167,34 @@ class Failing(KernelBackend):
         vars(self).update(members)
 
 
-@pytest.mark.parametrize("members", [{"compile": fails}, {"kernel": lambda x, *, out: fails()}])
+FAILING: list[dict[str, Any]] = [{"compile": fails}, {"kernel": lambda x, *, out: fails()}]
+
+
+@pytest.mark.parametrize("members", FAILING)
 @pytest.mark.parametrize(
-    ("package", "step"), [("lite_zenith", "lite plugins lite-zenith"), ("lite_x86", "lite doctor")]
+    ("package", "step"), [("lite_zenith", "lite report {} -b zenith"), ("lite_x86", "lite doctor")]
 )
-def test_backend_that_fails_leads_to_its_package(
+def test_backend_that_fails_leads_to_a_report_for_its_authors(
     install: Any, model: Path, capsys: pytest.CaptureFixture[str], members: Any, package: str, step: str
 ) -> None:
     install(**{package: module(lite_backends=[Failing("zenith", **members)])})
     code, told = ended(capsys, "run", model, "-b", "zenith")
     assert code == 1
     assert f"{package.replace('_', '-')} 1.0" in told["error"]
-    assert told["next"] == step
+    assert told["next"] == step.format(shlex.quote(str(model)))
+
+
+@pytest.mark.parametrize("members", FAILING)
+def test_conversion_that_fails_in_a_backend_says_so(
+    install: Any, model: Path, capsys: pytest.CaptureFixture[str], members: Any
+) -> None:
+    install(lite_zenith=module(lite_backends=[Failing("zenith", **members)]))
+    code, told = ended(capsys, "convert", model, "-o", model.with_name("new.lite"), "--targets", "zenith")
+    assert code == 1
+    assert "lite-zenith 1.0" in told["error"]
+    assert "differ" not in told["error"]
+    assert told["next"] == f"lite report {shlex.quote(str(model))} -b zenith"
+    assert not model.with_name("new.lite").exists()
 
 
 def test_file_for_a_backend_that_is_gone_names_its_package(install: Any, tmp_path: Path) -> None:
@@ -192,9 +236,79 @@ def test_command_that_exits_with_a_text_prints_it_as_json(install: Any, capsys: 
     install(lite_camera=module(lite_commands=[click.Command("shoot", callback=leave, params=[as_json])]))
     code, told = ended(capsys, "shoot")
     assert code == 1
-    assert told["error"] == "the camera is not connected"
+    assert told["error"] == "the camera is not connected (the command 'shoot' of plugin 'camera' (lite-camera 1.0))"
     assert told["exit_code"] == 1
     with pytest.raises(SystemExit) as end:
         main(["shoot"])
     assert end.value.code == 1
     assert "error: the camera is not connected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("returned", "code", "shown"),
+    [(None, 0, ""), (3, 3, ""), ("done", 5, "'done'"), (True, 5, "True"), (999, 5, "999"), (-1, 5, "-1")],
+)
+def test_what_a_command_returns_is_an_exit_code(
+    install: Any, capsys: pytest.CaptureFixture[str], returned: Any, code: int, shown: str
+) -> None:
+    install(lite_camera=module(lite_commands=[click.Command("shoot", callback=lambda: returned)]))
+    with pytest.raises(SystemExit) as end:
+        main(["shoot"])
+    assert end.value.code == code
+    errors = capsys.readouterr().err
+    assert (f"the command 'shoot' of plugin 'camera' (lite-camera 1.0) returned {shown}, expected" in errors) == (
+        shown != ""
+    )
+    assert ("next: lite plugins lite-camera" in errors) == (shown != "")
+
+
+def test_command_that_raises_leads_to_its_package(install: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    as_json = click.Option(["--json", "as_json"], is_flag=True, expose_value=False)
+    install(lite_camera=module(lite_commands=[click.Command("shoot", callback=fails, params=[as_json])]))
+    code, told = ended(capsys, "shoot")
+    assert (code, told["next"]) == (5, "lite plugins lite-camera")
+
+
+def test_command_of_a_plugin_that_failed_is_not_only_unknown(install: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    failed = module(lite_commands=[click.Command("shoot")])
+    failed.LITE_API_VERSION = 99  # type: ignore[attr-defined]
+    install(lite_camera=failed)
+    code, told = ended(capsys, "shoot")
+    assert told["error"].startswith("there is no command 'shoot'; plugin 'camera' (lite-camera 1.0) may have it, but ")
+    assert (code, told["next"]) == (3, "lite plugins lite-camera")
+    assert ended(capsys, "inspekt", "model.lite")[1]["next"] == "lite inspect model.lite --json"
+
+
+# **** output ****
+
+
+class Talkative(KernelBackend):
+    """A backend that prints when it is asked for devices."""
+
+    def probe(self) -> Any:
+        print("hello from the driver")
+        return super().probe()
+
+
+def test_what_a_plugin_prints_is_kept_out_of_json(
+    install: Any, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(lite_zenith=module(lite_backends=[Talkative("zenith")]))
+    with pytest.raises(SystemExit):
+        main(["run", str(model), "--json"])
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["outputs"]
+    assert "hello from the driver" in shown.err
+
+
+def test_what_a_plugin_prints_while_commands_are_found_is_kept_out(
+    install: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talkative = module(lite_commands=[click.Command("shoot", callback=lambda: print("{}"))])
+    found = talkative.lite_commands
+    talkative.lite_commands = hookimpl(lambda: print("hello") or found())  # type: ignore[func-returns-value]
+    talkative.lite_commands.__name__ = "lite_commands"
+    install(lite_camera=talkative)
+    with pytest.raises(SystemExit):
+        main(["shoot"])
+    assert capsys.readouterr() == ("{}\n", "hello\n")

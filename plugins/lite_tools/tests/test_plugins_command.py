@@ -16,6 +16,7 @@ from installed_plugins import GOOD, install, lite, plugins_of
 
 from lite_core.plugins import PluginRecord
 from lite_core.plugins.record import PluginFailure
+from lite_core.plugins.versions import api_problem
 from lite_tools.cli import plugin_tables, plugins
 from lite_tools.commands import printing
 from lite_tools.examining.packages import of_package, plugin_rows
@@ -183,3 +184,17 @@ def test_command_shows_failures_and_one_package_with_its_tracebacks(site: Path) 
     assert "lite_raising_plugin.py" in alone.stdout
     assert "lite-x86" not in alone.stdout
     assert lite(site, "plugins", "lite-tools").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        (None, "LITE_API_VERSION = 1 is missing"),
+        ("one", "LITE_API_VERSION = 'one' must be LITE_API_VERSION = 1"),
+        ((3, 1), "LITE_API_VERSION = (3, 1) must be LITE_API_VERSION = 1"),
+    ],
+)
+def test_wrong_version_of_the_contract_is_not_called_missing(stated: object, said: str) -> None:
+    record = PluginRecord("acme", "lite-acme", "1.0", "acme")
+    first, *_ = remedies_of(record, PluginFailure("version", api_problem(stated)))
+    assert first.endswith(said)

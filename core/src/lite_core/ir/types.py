@@ -168,9 +168,9 @@ class TensorType:
             return self
         return self.with_shape(tuple(d.substitute(bindings) if isinstance(d, SymbolicDim) else d for d in self.shape))
 
-    def accepts(self, shape: Shape) -> bool:
-        """Return True if an array of this shape can have this type; symbols match any size."""
-        if self.shape is None or shape == self.shape:
+    def accepts(self, shape: Shape | None) -> bool:
+        """Return True if an array of this shape can have this type; symbols and unknown ranks match any size."""
+        if self.shape is None or shape is None or shape == self.shape:
             return True
         return len(shape) == len(self.shape) and all(
             isinstance(d, SymbolicDim) or d == n for d, n in zip(self.shape, shape)

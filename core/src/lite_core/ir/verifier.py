@@ -25,11 +25,13 @@ def verify_structure(graph: Graph, check_node: CheckNode | None = None) -> None:
         5. A constant's array has the type that its value declares.
         6. Graph outputs are defined.
         7. ``check_node`` reports no problem with a node, for example with its operator's signature.
+        8. The graph's name is a text, and its metadata a dict.
 
     Raises:
         GraphError: lists every problem found, not only the first.
     """
-    problems: list[str] = []
+    texts = {"name": (graph.name, str), "metadata": (graph.metadata, dict)}
+    problems = [f"its {k} is {v!r:.80}, expected a {t.__name__}" for k, (v, t) in texts.items() if not isinstance(v, t)]
     _verify(graph, set(), set(), problems, check_node)
     if problems:
         listed = "\n  ".join(problems)
@@ -71,6 +73,5 @@ def _verify(
         for output in node.outputs:
             if output is not None:
                 define(output, f"node {node.name!r} ({node.qualified_op})")
-    for value in graph.outputs:
-        if value not in visible:
-            problems.append(f"the output {value.name!r} of graph {graph.name!r} is not defined")
+    undefined = [value.name for value in graph.outputs if value not in visible]
+    problems += [f"the output {name!r} of graph {graph.name!r} is not defined" for name in undefined]

@@ -16,7 +16,7 @@ from typing import Any
 from lite_core.errors import GraphError, LiteError
 from lite_core.ir import Graph, Node, verify_structure
 from lite_core.ops.lookup import all_ops, find
-from lite_core.ops.missing import left_out, why_missing
+from lite_core.ops.missing import left_out, suspects, why_missing
 from lite_core.ops.registry import (
     AttributeSpec,
     OpDef,
@@ -47,6 +47,7 @@ __all__ = [
     "op",
     "optional",
     "required",
+    "suspects",
     "verify",
     "verify_result",
     "why_missing",

@@ -17,11 +17,16 @@ __all__ = [
     "left_out",
     "note_packages",
     "packages",
+    "plugin_name",
+    "suspects",
     "why_missing",
 ]
 
 #: Operators of plugins that the opset does not have, by their qualified names, with the reason.
 left_out: dict[str, str] = {}
+
+#: Failures of plugins that may be why an operator is missing, each as a sentence, with the distribution.
+suspects: list[tuple[str, str]] = []
 
 #: By domain, the distribution that provides its operators, and its version, as model files that were read say.
 _noted: dict[str, tuple[str, str]] = {}
@@ -73,12 +78,22 @@ def why_missing(op: str, domain: str = "") -> Missing:
     is_known = domain in ("", "ai.onnx", "lite") or domain in providers
     if is_known and (meant := _meant(op, domain)):
         return Missing(lacks, meant)
+    failed = [s for s in suspects if not is_known or s[1] == providers.get(domain, ("",))[0]]
+    if failed:
+        return Missing("; ".join([lacks, *(reason for reason, _ in failed)]), f"lite plugins {failed[0][1]}")
     if is_known:
         return Missing(lacks, "`lite ops` lists what it has")
     here = ", ".join(f"{name} by {' '.join(package)}" for name, package in providers.items()) or "none"
     unknown = f"no installed package has operators of the domain {domain} (domains of plugins: {here})"
-    remedy = "install the package that has them, or write one: `lite new-plugin operator NAME`"
+    remedy = f"install the package that has them, or write one: `lite new-plugin operator {plugin_name(op)}`"
     return Missing(f"{lacks}; {unknown}", remedy)
+
+
+def plugin_name(op: str) -> str:
+    """Return a name for a new plugin that has the operator ``op``: ``HardSquash`` becomes ``hard_squash``."""
+    name = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", op.rpartition(".")[2]).lower()).strip("_")
+    is_free = name[:1].isalpha() and name not in ("auto", "host", "null") and name.partition("_")[0] != "lite"
+    return name if is_free else f"my_{name}".strip("_") if name else "my_operator"
 
 
 def check_operators(graph: Graph, path: object, producer: str) -> None:

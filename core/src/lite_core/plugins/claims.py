@@ -20,8 +20,7 @@ def refused_claims(claims: Sequence[tuple[PluginRecord, str]]) -> dict[int, tupl
 
     The second item is True if the claim is a fault: the user has not given the name to any package.
     """
-    configured = configuration().get("plugins")
-    given: dict[str, str] = dict(configured) if isinstance(configured, dict) else {}
+    given: dict[str, str] = dict(found) if isinstance(found := configuration().get("plugins"), dict) else {}
     listed = (pair.partition("=") for pair in os.environ.get("LITE_PLUGINS", "").replace(" ", "").split(","))
     given.update((name, package) for name, _, package in listed if package)
     refused = {}
@@ -29,11 +28,12 @@ def refused_claims(claims: Sequence[tuple[PluginRecord, str]]) -> dict[int, tupl
         owner = given.get(name)
         rivals = [r for r, other in claims if other == name and owner in (None, r.distribution)]
         if owner not in (None, record.distribution):
-            reason = f"LITE_PLUGINS or the configuration gives the name to {owner}, not to {record.label}"
-            refused[position] = reason, False
+            refused[position] = f"LITE_PLUGINS or the configuration gives it to {owner}, not to {record.label}", False
         elif len(rivals) > 1:
-            labels = " and ".join(rival.label for rival in rivals)
-            choices = " or ".join(f"LITE_PLUGINS={name}={rival.distribution}" for rival in rivals)
+            labels = " and ".join(dict.fromkeys(rival.label for rival in rivals))
+            choices = " or ".join(dict.fromkeys(f"LITE_PLUGINS={name}={rival.distribution}" for rival in rivals))
             reason = f"it is claimed by {labels}, so none of them has it. Uninstall one, or choose one by {choices}"
+            if {rival.distribution for rival in rivals} == {record.distribution}:
+                reason = f"its package provides it {len(rivals)} times, by {labels}: remove all but one"
             refused[position] = reason, True
     return refused

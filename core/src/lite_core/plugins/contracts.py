@@ -24,6 +24,9 @@ _REQUIRED_OF_HOOKS = {
     "lite_commands": ("name", "callback"),
 }
 
+#: Names of lite-core's own items; ``auto`` stands for all backends.
+_TAKEN = {"lite_backends": ("auto", "host", "null"), "lite_formats": ("lite",)}
+
 
 def fault_text(error: BaseException) -> str:
     """Return the type and message of an exception of a plugin. Raises a KeyboardInterrupt again: it is no fault."""
@@ -52,8 +55,10 @@ def item_problem(hook: str, item: Any) -> str:
         return f"{item!r} lacks {', '.join(missing)}"
     if not isinstance(item.name, str):
         return f"the name of {item!r} is not a string"
-    if hook == "lite_backends" and item.name in ("host", "null"):
-        return f"the backend name {item.name!r} is taken by lite-core itself"
+    if item.name in _TAKEN.get(hook, ()):
+        return f"the {hook[5:-1]} name {item.name!r} is taken by lite-core itself"
+    if hook == "lite_backends" and not re.fullmatch(r"[^\s,:=]+", item.name):
+        return f"the backend name {item.name!r} is empty, or contains a space or one of , : ="
     if hook == "lite_formats" and not (callable(item.read) and all(isinstance(s, str) for s in item.suffixes)):
         return f"format {item.name!r} must have a method read, and suffixes that are strings"
     if hook == "lite_ops" and not (isinstance(item, OpDef) and str(item.domain) == item.domain not in ("", "lite")):

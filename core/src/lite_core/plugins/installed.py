@@ -78,12 +78,8 @@ def _entry_points_in_folders(group: str) -> list[EntryPoint] | None:
 
 
 def _entry_points_of(folder: Path, group: str) -> Iterator[EntryPoint]:
-    try:
-        text = (folder / "entry_points.txt").read_text(encoding="utf-8")
-    except OSError:
-        return
     section = ""
-    for line in map(str.strip, text.splitlines()):
+    for line in map(str.strip, _text(folder / "entry_points.txt").splitlines()):
         if line.startswith("["):
             section = line.strip("[]").strip()
         elif section == group and "=" in line and not line.startswith(("#", ";")):
@@ -99,15 +95,19 @@ class _InstalledDistribution(NamedTuple):
 
 def _distribution_in(folder: Path) -> _InstalledDistribution:
     """Return the distribution with its metadata in ``folder``; its name only, if the file METADATA is missing."""
-    text = ""
-    with suppress(OSError):
-        text = (folder / "METADATA").read_text(encoding="utf-8", errors="replace")
     fields: dict[str, list[str]] = {"name": [], "version": [], "requires-dist": []}
-    for line in text.partition("\n\n")[0].splitlines():  # the description follows
+    for line in _text(folder / "METADATA").partition("\n\n")[0].splitlines():  # the description follows
         field, _, value = line.partition(":")
         fields.get(field.lower(), []).append(value.strip())
     names, versions, requires = fields.values()
     return _InstalledDistribution([*names, folder.stem.partition("-")[0]][0], [*versions, "-"][0], requires)
+
+
+def _text(file: Path) -> str:
+    """Return the content of a file; empty if it cannot be read."""
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
 class _InstalledEntryPoint(NamedTuple):

@@ -100,6 +100,13 @@ class PluginManager:
                 record.warnings.append(f"{_EXCLUSIVE[hook]} {name!r}: {reason}")
         return [answer for position, answer in enumerate(answers) if position not in refused]
 
+    def suspects(self, hook: str) -> list[tuple[str, str]]:
+        """Return the failures because of which a hook may lack an item: each as a sentence, with its distribution."""
+        found = [
+            (r, f) for r in self.records() for f in r.failures if f.phase in ("version", "import", "register", hook)
+        ]
+        return [(f"plugin {r.label} may have it, but failed: {f.error}", r.distribution) for r, f in found]
+
     def register(self, plugin: object, name: str, distribution: str = "this process") -> PluginRecord:
         """Add a plugin that is not installed: a module or object with hooks, for tests and notebooks."""
         with undivided(), self._lock:
@@ -177,6 +184,7 @@ class PluginManager:
             except ValueError as error:
                 self.reject(record, "lite_ops", str(error), definition)
         ops.left_out.update(self.refused.get("lite_ops", {}))
+        ops.suspects[:] = self.suspects("lite_ops")
 
     def _register(self, record: PluginRecord, plugin: object) -> None:
         if not self._fits(record, lambda: api_problem(getattr(plugin, "LITE_API_VERSION", None))):
@@ -190,10 +198,9 @@ class PluginManager:
             self._loaded.append((record, manager.hook))
 
     def _ask_one(self, hook: str, record: PluginRecord, hooks: Any) -> list[Any]:
+        if not (implementations := getattr(hooks, hook).get_hookimpls()):
+            return []
         accepted: list[Any] = []
-        implementations = getattr(hooks, hook).get_hookimpls()
-        if not implementations:
-            return accepted
         logger.debug("plugin %s: asked for %s", record.label, hook)
         start = perf_counter()
         with self._isolated(record, hook):

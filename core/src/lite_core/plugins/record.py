@@ -79,6 +79,5 @@ class PluginRecord:
 
 def record_of(entry: EntryPoint) -> PluginRecord:
     """Return the record of a discovered plugin, from metadata alone."""
-    distribution = entry.dist
-    name = distribution.name if distribution else "unknown"
-    return PluginRecord(entry.name, name, distribution.version if distribution else "-", entry.value)
+    name, version = (entry.dist.name, entry.dist.version) if entry.dist else ("unknown", "-")
+    return PluginRecord(entry.name, name, version, entry.value)

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from lite_core.backend import (
     Executable,
     Memory,
@@ -73,13 +75,11 @@ def restore_partition(
     placed: PlacedPartition, pieces: Sequence[memoryview], compatibility: str, options: Options
 ) -> CompiledPartition | Stale:
     """Restore a partition from saved state, or return the reason why it must be compiled again. Never raises."""
-    candidate, part = placed.candidate, placed.partition
-    backend = candidate.backend
+    candidate, part, backend = placed.candidate, placed.partition, placed.candidate.backend
     if not isinstance(backend, RestoresState):
         return Stale(f"the backend {backend.name!r} that is installed here restores nothing")
     try:
-        here = compatibility_of(candidate, options)
-        if isinstance(here, Stale):
+        if isinstance(here := compatibility_of(candidate, options), Stale):
             return here
         if compatibility != here:
             return Stale(f"it was prepared for {compatibility or 'anything'}; this machine has {here or 'anything'}")
@@ -95,8 +95,7 @@ def compatibility_of(candidate: Candidate, options: Options) -> str | Stale:
 
     If the backend does not tell because it fails, its state can be neither saved nor used: return the reason.
     """
-    backend = candidate.backend
-    if not isinstance(backend, StatesCompatibility):
+    if not isinstance(backend := candidate.backend, StatesCompatibility):
         return ""
     try:
         text: object = backend.compatibility(candidate.device, candidate.options(options))
@@ -113,12 +112,11 @@ def memory_of(candidate: Candidate) -> Memory:
 
 
 def _checked_result(placed: PlacedPartition, executable: Executable, memory: Memory) -> CompiledPartition:
-    candidate, part = placed.candidate, placed.partition
     kinds: tuple[tuple[object, Kind], ...] = ((executable, "executable"), (memory, "memory"))
     for instance, kind in kinds:
         if missing := missing_members(instance, kind):
-            raise ExecutionError(
-                f"{candidate}: its {type(instance).__name__} for partition {part.name!r} lacks "
-                f"{', '.join(missing)}; see lite_core/backend.py"
-            )
-    return CompiledPartition(part, candidate, executable, memory)
+            raise ExecutionError(f"its {type(instance).__name__} lacks {', '.join(missing)}; see lite_core/backend.py")
+    size: object = executable.scratch_bytes
+    if not (isinstance(size, (int, np.integer)) and size >= 0):
+        raise ExecutionError(f"the scratch_bytes of its {type(executable).__name__} are {size!r}, expected an int >= 0")
+    return CompiledPartition(placed.partition, placed.candidate, executable, memory)

@@ -22,9 +22,6 @@ __all__ = ["Candidate", "Selection", "select_devices"]
 
 logger = logging.getLogger("lite.schedule")
 
-#: The phases in which a plugin that fails provides no backends.
-_BEFORE_BACKENDS = ("version", "import", "register", "lite_backends")
-
 
 class Candidate(NamedTuple):
     """A device that a session may use, with its backend.
@@ -231,8 +228,7 @@ def _by_name(name: str, plugins: PluginManager, targets: Mapping[str, str], log:
     if base not in backends:
         raise BackendUnavailableError(_not_installed(base, [*backends, *left_out], plugins, targets.get(base, "")))
     source = backend_sources(plugins)[base]
-    devices = probe(backends[base], source)
-    if isinstance(devices, Unavailable):
+    if isinstance(devices := probe(backends[base], source), Unavailable):
         raise BackendUnavailableError(f"backend {base!r} ({source}) is not available: {_reason(devices)}")
     chosen = next((d for d in devices if str(d.index) == (index or "0")), None)
     if chosen is None:
@@ -259,8 +255,7 @@ def _not_installed(name: str, installed: Sequence[str], plugins: PluginManager, 
     import difflib  # not at the top: only a mistake needs it
 
     near = "".join(f"did you mean {each!r}? " for each in difflib.get_close_matches(name.lower(), installed, 1))
-    faults = [(r, f.error) for r in plugins.records() for f in r.failures if f.phase in _BEFORE_BACKENDS]
-    advice = [f"plugin {r.label} may have it, but failed: {e} (`lite plugins {r.distribution}`)" for r, e in faults]
+    advice = [f"{reason} (`lite plugins {package}`)" for reason, package in plugins.suspects("lite_backends")]
     advice += ["LITE_BACKENDS must also name it"] * (name not in (allowed_backends() or [name]))
     advice += [_how_to_install(name, made_with), "`lite backends` shows what is installed and what failed to load"]
     return f"backend {name!r} is not installed (installed: {_listed(installed)}): {near}{'; '.join(advice)}"

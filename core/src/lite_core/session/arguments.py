@@ -88,7 +88,7 @@ def check_shapes(
     for value in inputs:
         shape = complete.get(value.name, ())
         whole = isinstance(shape, tuple) and all(type(d) is int and d >= 0 for d in shape)
-        if value.name in complete and not (whole and value.type.accepts(shape)):  # type: ignore[arg-type]
+        if value.name in complete and not (whole and value.type.accepts(shape)):
             problems.append(f"input {value.name!r} must have shape {_shape_text(value.type)}, given {shape}")
     problems = problems or _symbol_problems(inputs, complete)  # type: ignore[arg-type]
     if problems:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lite_core.errors import GraphError, PassError
-from lite_core.ir import Graph
+from lite_core.ir import Graph, TensorType
 from lite_core.plugins import PluginManager, PluginRecord, default_plugins
 from lite_core.plugins.contracts import fault_text
 from lite_core.storage import cache_folder
@@ -45,9 +45,7 @@ def make_ready(
     from lite_core.ops.infer import KnownInference, infer_graph
 
     ops.verify(graph)
-    callers = list(graph.every_constant()) if copy else []
-    if copy:
-        graph = graph.copy()
+    callers, graph = (list(graph.every_constant()), graph.copy()) if copy else ([], graph)
     known = KnownInference.taken_from(graph)
     changed_by: tuple[str, ...] = ()
     if run_passes:
@@ -76,8 +74,9 @@ class _PluginPass:
             result = apply(self._pass, _protected_copy(graph))
             if result.changed:
                 infer_graph(result.graph)
-                if _interface(result.graph) != _interface(graph):
-                    raise GraphError(f"it changed the inputs and outputs to {_interface(result.graph)}")
+                before, after = _interface(graph), _interface(result.graph)
+                if len(before) != len(after) or not all(map(_agree, before, after)):
+                    raise GraphError(f"it changed the inputs and outputs from {before} to {after}")
                 return result
         except BaseException as error:
             problem = str(error) if isinstance(error, PassError) else f"pass {self._pass.name!r}: {fault_text(error)}"
@@ -95,5 +94,11 @@ def _protected_copy(graph: Graph) -> Graph:
     return copy
 
 
-def _interface(graph: Graph) -> list[tuple[str, str]]:
-    return [(value.name, value.dtype.value) for value in (*graph.inputs, *graph.outputs)]
+def _interface(graph: Graph) -> list[tuple[str, TensorType]]:
+    return [(value.name, value.type) for value in (*graph.inputs, *graph.outputs)]
+
+
+def _agree(before: tuple[str, TensorType], after: tuple[str, TensorType]) -> bool:
+    """Return True if an input or output is the same. A pass may find out a size, or forget it."""
+    (name, old), (new_name, new) = before, after
+    return name == new_name and old.dtype == new.dtype and (old.accepts(new.shape) or new.accepts(old.shape))

@@ -75,7 +75,8 @@ def _print_latencies(document: Mapping[str, Any]) -> None:
             measured.append((f"  {loaded['concurrent']} at once", loaded, ""))
         for name, figures, ratio in measured:
             latencies.append((name, *(_ms(figures[f"latency_{key}_ms"]) for key in _STATISTICS)))
-            rates.append((name, str(figures["runs"]), f"{figures['throughput_per_second']:.4g}", ratio))
+            rate = figures["throughput_per_second"]
+            rates.append((name, str(figures["runs"]), f"{rate:.4g}" if rate < 1000 else f"{rate:,.0f}", ratio))
     table(("backend", *_STATISTICS), latencies, title="latency, in ms")
     console.print()
     table(("backend", "runs", "runs per second", "median / median of the first"), rates)

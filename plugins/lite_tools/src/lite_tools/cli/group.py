@@ -16,8 +16,9 @@ from lite_tools import plugin as plugin_of_tools
 from lite_tools.commands.errors import UnavailableError
 from lite_tools.commands.next_commands import note_typed_words, typed_command, with_next_command
 from lite_tools.commands.options import version_option
+from lite_tools.commands.suggestions import similar_names
 
-__all__ = ["commands_of_plugins", "lite", "owner_of"]
+__all__ = ["commands_of_plugins", "is_own_command", "lite", "owner_of"]
 
 #: Commands of older versions, and what to type instead.
 _REPLACED = {"new-backend": ("new-plugin", "kernel-backend", "NAME")}
@@ -53,6 +54,11 @@ class _Commands(click.Group):
                     f"the command {name!r} comes with {distribution}, which is not installed",
                     f"pip install {distribution}",
                 )
+            if not similar_names(name, _own_commands()) and (faults := _faults_before_commands()):
+                may_have = [f"plugin {r.label} may have it, but failed: {error}" for r, error in faults]
+                raise UnavailableError(
+                    f"there is no command {name!r}; {'; '.join(may_have)}", f"lite plugins {faults[0][0].distribution}"
+                )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,6 +72,12 @@ class _Commands(click.Group):
         if failed:
             with formatter.section("Plugins that failed, see `lite doctor`"):
                 formatter.write_text(", ".join(failed))
+
+
+def _faults_before_commands() -> list[tuple[PluginRecord, str]]:
+    """Return the plugins whose commands are not known because they failed, with the reasons."""
+    phases = ("import", "version", "register", "lite_commands")
+    return [(r, f.error) for r in default_plugins().records() for f in r.failures if f.phase in phases]
 
 
 #: The names of commands that several plugins claim, or that the user has given to another plugin, with the reason.
@@ -125,6 +137,15 @@ def commands_of_plugins() -> dict[str, click.Command]:
         if is_fault:
             plugins.reject(record, "lite_commands", f"command {command.name!r}: {reason}", command)
     return own | {str(c.name): c for position, (_, c) in enumerate(others) if position not in refused}
+
+
+def is_own_command(name: str) -> bool:
+    """Return True for a command of lite-tools; no other plugin is loaded.
+
+    Raises:
+        UnavailableError: the plugin lite-tools itself is missing or failed.
+    """
+    return name in _own_commands()
 
 
 def owner_of(name: str) -> PluginRecord | None:

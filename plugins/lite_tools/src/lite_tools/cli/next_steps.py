@@ -13,6 +13,7 @@ import click
 from lite_core.errors import (
     BackendUnavailableError,
     ConversionError,
+    ExecutionError,
     InputError,
     LiteError,
     ModelFormatError,
@@ -29,6 +30,9 @@ __all__ = ["next_step", "parameters_of"]
 
 _NO_DEVICE = re.compile(r"backend '([^']+)' has no device '([^']*)'")
 _NO_VALUE = re.compile(r"option '([^']+)' of backend '([^']+)' must be one of (.+); it is '([^']*)'$")
+#: What a backend failed at; the first group is its name.
+_FAILED = re.compile(r"backend '([^']+)'(?: \(|: node|, partition)")
+_NOT_COMPILED = re.compile(r"  target '[^']+': backend '([^']+)' \([^()]*\) failed to compile ")
 _NO_OPTION = re.compile(r"backend '([^']+)' has no option '([^']+)' \(did you mean '([^']+)'")
 
 
@@ -52,7 +56,7 @@ def next_step(error: LiteError, arguments: Sequence[str], given: Mapping[str, An
     """
     model: str | None = given.get("model")
     help_of_command = f"lite {shlex.quote(arguments[0])} --help"
-    if own := next_command_of(error) or step_for_plugin_at_fault(error):
+    if own := next_command_of(error) or _report(error, given) or step_for_plugin_at_fault(error):
         return own
     if corrected := _corrected(str(error), arguments):
         return shlex.join(["lite", *corrected])
@@ -94,6 +98,27 @@ def _corrected(message: str, arguments: Sequence[str]) -> list[str]:
         return []
     changed = with_replaced_words(arguments, {wrong: right})
     return changed if changed != [*arguments] else []
+
+
+def _report(error: LiteError, given: Mapping[str, Any]) -> str:
+    """Return the command that packs what the authors of a plugin need after a failed run; empty for another error."""
+    model: str | None = given.get("model")
+    if model is None:
+        return ""
+    backend = ""
+    if isinstance(error, ExecutionError) and step_for_plugin_at_fault(error):
+        found = _FAILED.match(str(error))
+        backend = found[1] if found else "host"  # whose runs call the references
+    elif isinstance(error, ConversionError):
+        from lite_tools.conversion.problems import DisagreementError  # not at the top: other commands start faster
+
+        if isinstance(error, DisagreementError) and error.failed:
+            backend = error.target or "host"
+        elif found := _NOT_COMPILED.search(str(error)):
+            backend = found[1]
+        elif error.source:
+            backend = "host"
+    return _line("report", model, "-b", backend, *_others(given)) if backend else ""
 
 
 def _line(name: str, model: str, *words: str) -> str:

@@ -9,16 +9,30 @@ from collections.abc import Sequence
 from lite_core.errors import LiteError
 from lite_core.plugins import default_plugins
 from lite_core.plugins.known import format_distribution, known_distributions
+from lite_tools.commands.errors import package_of_others
 
 __all__ = ["step_for_plugin_at_fault", "step_for_reader"]
 
 
 def step_for_plugin_at_fault(error: LiteError) -> str:
     """Return the command that shows the plugin that an error blames; empty for none and for Lite's own packages."""
-    package = error.source.partition(" ")[0]
-    own = {name for kind in ("backends", "commands", "formats") for name in known_distributions(kind).values()}
-    others = {record.distribution for record in default_plugins().discover()} - own
-    return f"lite plugins {package}" if package in others else ""
+    package = package_of_others(error.source or _source_by_format(str(error)))
+    installed = {record.distribution for record in default_plugins().discover()}
+    return f"lite plugins {package}" if package in installed else ""
+
+
+def _source_by_format(message: str) -> str:
+    """Return the package whose reader or writer failed, according to a message; empty for none.
+
+    A file that a reader finds damaged is no fault of the reader.
+    """
+    failed = (
+        record.distribution
+        for record in default_plugins().discover()
+        for verb in ("failed with", "returned", "wrote")
+        if f" of plugin {record.label} {verb} " in message
+    )
+    return next(failed, "") if "the reader " in message or "the writer " in message else ""
 
 
 def step_for_reader(model: str | None, arguments: Sequence[str]) -> str:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shlex
 import sys
 import traceback
+from contextlib import nullcontext
 
 import click
 
 from lite_core.errors import LiteError, ModelFormatError
-from lite_tools.cli.group import lite, owner_of
+from lite_tools.cli.group import commands_of_plugins, is_own_command, lite, owner_of
 from lite_tools.cli.next_steps import next_step, parameters_of
-from lite_tools.cli.plugin_steps import step_for_reader
+from lite_tools.cli.plugin_steps import step_for_plugin_at_fault, step_for_reader
 from lite_tools.commands.corrections import corrected
-from lite_tools.commands.errors import exit_code_of, print_error
+from lite_tools.commands.errors import exit_code_of, is_disk_full, print_error
 from lite_tools.commands.exit_codes import EXIT_CRASH, EXIT_FAILURE, EXIT_OK, EXIT_UNAVAILABLE, EXIT_USAGE
 from lite_tools.commands.next_commands import next_command_of
 from lite_tools.commands.progress import shown_progress
+from lite_tools.commands.result_stream import only_results, prints_kept_out
 
 __all__ = ["main"]
-
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -51,8 +50,9 @@ def _run(arguments: list[str]) -> int:
     try:
         with shown_progress() as say:
             say(f"lite {arguments[0]}")  # until the command says more
-            result = lite.main(arguments, prog_name="lite", standalone_mode=False)
-        return result if isinstance(result, int) else EXIT_OK
+            with _kept_clean(arguments):
+                result = lite.main(arguments, prog_name="lite", standalone_mode=False)
+        return _exit_code(result, arguments[0])
     except click.exceptions.Abort:
         return print_error("interrupted", EXIT_FAILURE, as_json=as_json)
     except click.UsageError as error:
@@ -63,29 +63,58 @@ def _run(arguments: list[str]) -> int:
         return print_error(error.format_message(), error.exit_code, next_command, as_json=as_json)
     except LiteError as error:
         given = parameters_of(arguments)
-        step = step_for_reader(given.get("model"), arguments) if isinstance(error, ModelFormatError) else ""
-        if step:
+        is_read_error = isinstance(error, ModelFormatError) and not step_for_plugin_at_fault(error)
+        if is_read_error and (step := step_for_reader(given.get("model"), arguments)):
             return print_error(str(error), EXIT_UNAVAILABLE, step, as_json=as_json)
         return print_error(str(error), exit_code_of(error), next_step(error, arguments, given), as_json=as_json)
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):  # so click ends a command, as after a closed pipe
             raise
-        return print_error(str(error.code), EXIT_FAILURE, shlex.join(["lite", arguments[0], "--help"]), as_json=as_json)
+        owner = owner_of(arguments[0])
+        whose = f" (the command {arguments[0]!r} of plugin {owner.label})" if owner else ""
+        next_command = shlex.join(["lite", arguments[0], "--help"])
+        return print_error(f"{error.code}{whose}", EXIT_FAILURE, next_command, as_json=as_json)
     except MemoryError as error:
         return print_error(f"there is not enough memory. {error}".rstrip(), EXIT_FAILURE, as_json=as_json)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+        if is_disk_full(error):
             raise
         print(traceback.format_exc(), file=sys.stderr)
         owner = owner_of(arguments[0])
         if owner is not None:
             text = f"the command {arguments[0]!r} of plugin {owner.label} failed with {type(error).__name__}: {error}"
-            return print_error(
-                text, EXIT_CRASH, f"pip install --upgrade {owner.distribution} lite-core", as_json=as_json
-            )
+            return print_error(text, EXIT_CRASH, f"lite plugins {owner.distribution}", as_json=as_json)
         return print_error(
             f"Lite itself failed with {type(error).__name__}: {error}", EXIT_CRASH, "lite doctor", as_json=as_json
         )
+
+
+def _kept_clean(arguments: list[str]) -> contextlib.AbstractContextManager[None]:
+    """Keep what plugins print out of the JSON document of a command; the command of a plugin prints as it likes."""
+    if is_own_command(arguments[0]):
+        return only_results() if "--json" in arguments and not {"-h", "--help"} & {*arguments} else nullcontext()
+    if not arguments[0].startswith("-"):
+        with prints_kept_out():
+            commands_of_plugins()  # which the group asks for next: it loads the plugins
+    return nullcontext()
+
+
+def _exit_code(result: object, name: str) -> int:
+    """Return the exit code for what a command has returned."""
+    if result is None:
+        return EXIT_OK
+    if type(result) is int and 0 <= result <= 255:  # not True, which is an int, too
+        return result
+    owner = owner_of(name)
+    if owner is None:
+        return EXIT_OK
+    # Not as JSON: the command may have printed its document.
+    return print_error(
+        f"the command {name!r} of plugin {owner.label} returned {result!r:.100}, expected None or an exit code, an "
+        "integer from 0 to 255",
+        EXIT_CRASH,
+        f"lite plugins {owner.distribution}",
+    )
 
 
 def _flush() -> None:

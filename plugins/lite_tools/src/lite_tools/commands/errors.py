@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
 import click
 
 from lite_core.errors import BackendUnavailableError, InputError, LiteError, ModelFormatError
+from lite_core.plugins.known import known_distributions
 from lite_tools.commands.exit_codes import EXIT_FAILURE, EXIT_FILE, EXIT_UNAVAILABLE, EXIT_USAGE
 
-__all__ = ["UnavailableError", "check_writable", "exit_code_of", "print_error"]
+__all__ = ["UnavailableError", "check_writable", "exit_code_of", "is_disk_full", "package_of_others", "print_error"]
 
 #: The exit code of each class of errors. The first class that an error belongs to decides.
 _EXIT_CODES: tuple[tuple[type[LiteError], int], ...] = (
@@ -20,6 +22,21 @@ _EXIT_CODES: tuple[tuple[type[LiteError], int], ...] = (
     (ModelFormatError, EXIT_FILE),  # with UntrustedCodeError
     (LiteError, EXIT_FAILURE),
 )
+
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Return True for an error of the file system that has no space left, or none for this user or file."""
+    return isinstance(error, OSError) and error.errno in _DISK_FULL
+
+
+def package_of_others(source: str) -> str:
+    """Return the package in a text such as ``"lite-zenith 0.1.0"``; empty for none and for Lite's own packages."""
+    package = source.partition(" ")[0]
+    own = {name for kind in ("backends", "commands", "formats") for name in known_distributions(kind).values()}
+    return "" if package in own or package == "lite-core" else package
 
 
 def exit_code_of(error: LiteError) -> int:

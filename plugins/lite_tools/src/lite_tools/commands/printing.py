@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from lite_tools.commands.result_stream import result_stream
 from lite_tools.commands.text_layout import table_lines, wrapped
 
 __all__ = ["console", "json_text", "milliseconds", "print_json", "print_text", "table"]
@@ -101,7 +102,8 @@ def milliseconds(seconds: float) -> str:
 
 def print_json(data: dict[str, Any]) -> None:
     """Print a command's result for programs, see :func:`json_text`."""
-    print(json_text(data, indent=2))
+    if (stream := result_stream()) is not None:
+        print(json_text(data, indent=2), file=stream)
 
 
 def json_text(data: Mapping[str, Any], indent: int | None = None) -> str:

@@ -14,13 +14,16 @@ _MAX_NODES_SHOWN = 5
 
 
 class DisagreementError(ConversionError):
-    """The results of a converted model differ from those of the model, and it was not written.
+    """The results of a converted model differ from those of the model, or it failed in a run; it was not written.
 
     Attributes:
-        target: the first target whose results differ; None if passes changed what the references compute.
+        target: the first target whose results differ or that failed; None for the references, whose results differ if
+            passes changed what they compute.
+        failed: True if the run failed.
     """
 
     target: str | None = None
+    failed: bool = False
 
 
 def coverage_problems(coverages: Sequence[Coverage]) -> list[str]:
@@ -63,7 +66,7 @@ def raise_problems(model: str, missing: Sequence[str], others: Sequence[str]) ->
 
 
 def raise_disagreement(model: str, checks: Sequence[Check], passes: Sequence[str]) -> None:
-    """Raise an error if the results of a new file differ from those of the model.
+    """Raise an error if the results of a new file differ from those of the model, or if it does not run.
 
     Args:
         model: the model's name.
@@ -75,13 +78,17 @@ def raise_disagreement(model: str, checks: Sequence[Check], passes: Sequence[str
     """
     wrong = [str(check) for check in checks if not check.agrees]
     if wrong:
+        first = next(check for check in checks if not check.agrees)
         subject = f"model {model!r}: the results of the converted model differ, and it was not written"
         remedy = "force=True (--force) writes it anyway; limit= (--limit) sets a wider limit"
+        if first.problem:
+            subject = f"model {model!r}: the converted model failed in a run, and it was not written"
+            remedy = "force=True (--force) writes it anyway"
         of_plugins = [name for name in passes if name.endswith(")")]
-        if of_plugins and not checks[0].agrees and checks[0].target == "references":
+        if of_plugins and first.target == "references" and not first.problem:
             changed = f"the graph was changed by passes of plugins: {', '.join(of_plugins)}"
             wrong.append(f"{changed}; `lite bisect MODEL --by pass` finds the one that is wrong")
         error = DisagreementError(f"{subject}; {remedy}:", wrong)
-        first = next(check.target for check in checks if not check.agrees)
-        error.target = None if first == "references" else first
+        error.target = None if first.target == "references" else first.target
+        error.failed = bool(first.problem)
         raise error

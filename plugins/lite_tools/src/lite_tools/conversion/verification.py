@@ -12,7 +12,7 @@ import numpy as np
 
 from lite_core.backend import Options
 from lite_core.container import ModelFile
-from lite_core.errors import InputError, LiteError
+from lite_core.errors import ConversionError, ExecutionError, InputError, LiteError
 from lite_core.ir import Graph
 from lite_core.ops.evaluate import evaluate_graph
 from lite_core.plugins import PluginManager
@@ -21,6 +21,7 @@ from lite_core.session import Session, load
 from lite_core.session.arguments import to_arrays
 from lite_tools.checking.comparison import largest_difference
 from lite_tools.checking.random_inputs import candidate_inputs
+from lite_tools.commands.errors import package_of_others
 from lite_tools.conversion.report import Check
 from lite_tools.conversion.typed import Shapes
 
@@ -68,6 +69,7 @@ def draw_samples(graph: Graph, shapes: Sequence[Shapes], data: Mapping[str, Arra
 
     Raises:
         InputError: the data do not fit the model, or it runs on none of the random inputs.
+        ConversionError: the reference of a plugin's operator failed with all of the random inputs.
     """
     samples = []
     if data is not None:
@@ -167,6 +169,14 @@ def _random_sample(graph: Graph, shapes: Shapes, seed: int) -> Sample:
             return Sample(inputs, f"random numbers, seed {seed}", _outputs(graph, inputs))
         except LiteError as error:
             reason = error
+    if isinstance(reason, ExecutionError) and package_of_others(reason.source):
+        fault = ConversionError(
+            f"model {graph.name!r} cannot be verified, and was not converted: an operator of {reason.source} failed "
+            "with all random inputs. If it needs certain values, give inputs (data=, in a shell --data x.npz):",
+            [str(reason)],
+        )
+        fault.source = reason.source
+        raise fault from reason
     raise InputError(
         f"model {graph.name!r} runs on none of the random inputs that were tried; the last failed with: {reason}. "
         "Give inputs for the verification (data=, on the command line --data x.npz), or disable the verification"

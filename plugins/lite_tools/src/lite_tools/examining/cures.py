@@ -9,6 +9,7 @@ from functools import cached_property
 from lite_core.backend import Unavailable, Yes
 from lite_core.errors import LiteError, OperatorProblem
 from lite_core.ir import DType, Graph, Node, Value
+from lite_core.ops.missing import plugin_name
 from lite_core.plugins import PluginManager, available_backends, backend_sources
 from lite_core.plugins.known import known_distributions
 from lite_core.schedule import Candidate
@@ -21,9 +22,12 @@ __all__ = ["ALLOW_FALLBACK", "NodeCures", "command_of_cures", "cure_of_problem"]
 
 #: The option with which `lite convert` lets other targets and host run nodes that a target refuses.
 ALLOW_FALLBACK = "--allow-fallback"
-_COMMAND = re.compile(r"pip install (--upgrade )?[\w.=\[\]-]+( [\w.=\[\]-]+)*|lite new-plugin [\w,-]+ [a-z]\w*")
+_COMMAND = re.compile(
+    r"pip install (--upgrade )?[\w.=\[\]-]+( [\w.=\[\]-]+)*|lite plugins [\w.-]+|lite new-plugin [\w,-]+ [a-z]\w*"
+)
 _PAGE = "page docs/plugin-operator.md"
 _WRITE_KERNEL = "or write a kernel: lite new-plugin kernel-backend my_backend (page docs/writing-a-plugin.md)"
+_FAILED_INFERENCE = re.compile(r"the inference of \S+, in the module \S+ of (\S+) \S+, failed with")
 #: What helps against the reasons for which readers refuse operators; the first pattern that is found decides.
 _BY_REASON = (
     (
@@ -47,17 +51,19 @@ _BY_REASON = (
 
 def cure_of_problem(problem: OperatorProblem) -> str:
     """Return what to do about an operator that cannot be lowered: the reader's own remedy, or a general one."""
-    own = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", problem.op.rpartition(".")[2]).lower())
-    own = own.strip("_") or "my_operator"
+    own = plugin_name(problem.op)
     if problem.remedy.startswith("did you mean"):
         return f"{problem.remedy} Export the model with this name"
     if problem.remedy:
-        return problem.remedy.replace("lite new-plugin operator NAME", f"lite new-plugin operator {own}")
+        return problem.remedy
     if "no lowering" in problem.reason or "no operator" in problem.reason:
         return (
             "export the model with other operators (another opset, or without the exporter's own fusions), or write "
             f"the operator: lite new-plugin operator {own} ({_PAGE})"
         )
+    if failed := _FAILED_INFERENCE.search(problem.reason):
+        package = failed[1]
+        return f"a bug of the operator: report it to the authors of {package}, with what `lite plugins {package}` shows"
     found = next((cure for pattern, cure in _BY_REASON if re.search(pattern, problem.reason)), "")
     return found or (
         "export the model in a form without this: another opset, or without the exporter's own fusions; or replace the "

@@ -27,6 +27,7 @@ _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NO_SUCH_NAME = re.compile(r"ImportError: cannot import name '\w+' from '(lite_\w+)")
 _OTHER_VERSION = re.compile(r"requires lite-core (\S+), this is")
 _FOR_API = re.compile(r"is written for API (\d+)(?: to (\d+))?")
+_STATED = re.compile(r"states (LITE_API_VERSION = .*?); it must be")
 #: Failures whose cause may be outside the plugin: it has ended its process, or did not answer.
 _ENDED = re.compile(r"^(it ended its process|no answer)")
 
@@ -71,7 +72,10 @@ def _for_version(package: str, error: str) -> list[str]:
         return [f"pip install --upgrade {package}", f'pip install "lite-core{other.group(1)}"']
     written = _FOR_API.search(error)
     if written is None:  # it states none, or nonsense
-        return [f"{_report(package)}: LITE_API_VERSION = {API_VERSION} is missing", f"pip uninstall {package}"]
+        stated = _STATED.search(error)
+        what = f"{stated[1]} must be LITE_API_VERSION = {API_VERSION}" if stated else ""
+        missing = f"LITE_API_VERSION = {API_VERSION} is missing"
+        return [f"{_report(package)}: {what or missing}", f"pip uninstall {package}"]
     newest = int(written.group(2) or written.group(1))
     return [f"pip install --upgrade {package if newest < API_VERSION else 'lite-core'}"]
 

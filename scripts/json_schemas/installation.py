@@ -85,7 +85,9 @@ _TUNING = {
         is_measured=flag("True if the numbers were measured on this machine."),
         source=text("When they were measured, or which defaults they are."),
         removed=flag("True if --clear removed stored numbers."),
-        tile_rows=maybe(integer("The rows of a register tile of matrix products.", 1)),
+        tile_rows=maybe(
+            integer("The rows of a register tile of matrix products; 0 leaves it to the number of registers.")
+        ),
         winograd_weight=maybe(number("The price of a weight of a Winograd convolution, in operations.")),
         bandwidth=maybe(number("What a core reads from main memory, in bytes per second.")),
         flops=maybe(number("The peak of a core, in floating-point operations per second.")),

@@ -60,14 +60,15 @@ class DiscreteMemoryBackend:
     Args:
         refused: operators that it refuses.
         score: score of its device.
+        flops: stated speed of its device; 0 if it states none, so that no node moves to or from it to save copies.
     """
 
     name = "discrete"
 
-    def __init__(self, refused: Sequence[str] = (), score: float = 50.0) -> None:
+    def __init__(self, refused: Sequence[str] = (), score: float = 50.0, flops: float = 1e12) -> None:
         self._cpu = X86Backend()
         self._refused = frozenset(refused)
-        self._score = score
+        self._score, self._flops = score, flops
         self.tensors = DiscreteMemory()
         self.compiled = self.restored = 0
 
@@ -80,7 +81,7 @@ class DiscreteMemoryBackend:
             self.name,
             name="discrete memory",
             score=self._score,
-            flops=1e12,
+            flops=self._flops,
             bandwidth=1e11,
             features=features_of(machine),
             level=machine.name,

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 import click
 
 from lite_core.errors import LiteError, ModelFormatError
+from lite_tools.cli.contained_exits import contained_exits
 from lite_tools.cli.group import commands_of_plugins, is_own_command, lite, owner_of
 from lite_tools.cli.next_steps import next_step, parameters_of
 from lite_tools.cli.plugin_steps import step_for_plugin_at_fault, step_for_reader
@@ -48,7 +49,7 @@ def _run(arguments: list[str]) -> int:
     """Run a command and report its errors; only errors of writing the output propagate."""
     as_json = "--json" in arguments
     try:
-        with shown_progress() as say:
+        with contained_exits(), shown_progress() as say:
             say(f"lite {arguments[0]}")  # until the command says more
             with _kept_clean(arguments):
                 result = lite.main(arguments, prog_name="lite", standalone_mode=False)

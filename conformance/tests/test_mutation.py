@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lite_conformance.cases.op_cases import OpTable
-from lite_conformance.cases.tensors import t, values
+from lite_conformance.cases.tensors import t, uniform, values
 from lite_conformance.cli import run_command_line
 from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_conformance.mutate import bench as bench_module
@@ -24,6 +24,7 @@ from lite_conformance.mutate.report import summarize
 from lite_conformance.mutate.result import Result, read_results
 from lite_conformance.mutate.source import source_mutants
 from lite_core import ops
+from lite_core.ir import DType
 
 
 def survivors(table: OpTable, *kinds: str) -> set[str]:
@@ -59,6 +60,31 @@ def test_ties_and_bounds_need_cases_of_their_own() -> None:
         "Clip: optional input ignored: max",
         *(f"Clip: element type: {d}" for d in table.definition.types["T"] if d != "float32"),
     }
+
+
+def test_random_operators_are_tried_on_their_distributions() -> None:
+    table = OpTable("Bernoulli", dtypes=["float32"])
+    table("any-result", t(2, 3, init=uniform(0, 1)), seed=1.0, unspecified=lambda *operands: np.ones((), bool))
+    mutant = next(m for m in behaviour_mutants(table.definition) if m.id == "Bernoulli: attribute ignored: seed")
+    verdict = Bench(table, seed=0, drawn=1).try_out(mutant)
+    assert (verdict.killed, verdict.case) == (True, "random[Bernoulli,seed]")
+
+
+def test_no_fault_concerns_strings_which_only_host_runs() -> None:
+    definition = ops.find("Cast")
+    assert definition is not None
+    assert DType.STRING in definition.types["T1"]
+    ids = [m.id for source in (behaviour_mutants, source_mutants) for m in source(definition)]
+    assert not [id for id in ids if "element type: string" in id or "from_texts:" in id]
+    assert [id for id in ids if "element type: uint8" in id]
+
+
+def test_bounds_that_are_several_arguments_are_not_dropped() -> None:
+    definition = ops.find("LocalityAwareNms", "lite")
+    assert definition is not None
+    bounds = {m.id.rpartition(": ")[2] for m in source_mutants(definition) if "min(*areas, common)" in m.id}
+    assert "min(*areas, common) -> common" in bounds
+    assert "min(*areas, common) -> *areas" not in bounds
 
 
 def test_mutants_have_unique_ids_and_leave_the_references_alone() -> None:

@@ -77,7 +77,7 @@ FAULTS = (
         _CORE + "schedule/partition.py",
         "levels.append(max([levels[b]",
         "levels.append(min([levels[b]",
-        _CORE_TESTS + "test_backend.py",
+        _CORE_TESTS + "test_zero_copy.py",
     ),
     Fault(
         "common subexpressions: nodes that differ in their attributes count as equal",

@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from lite_conformance.cases import random_numbers
+from lite_conformance.cases.case import Context, Settings
 from lite_conformance.cases.op_cases import Draw, Drawer, OpCase, OpTable
 from lite_conformance.cases.op_runner import run_drawn, run_op_case
 from lite_conformance.drive.subject import Subject, same_bits
@@ -87,6 +89,8 @@ class Example:
 class Bench:
     """The examples of an operator, in an order that finds mutants fast: those that found one are tried first.
 
+    An operator that draws random numbers has the cases of their distributions as well, which are tried last.
+
     Args:
         table: the operator's table of cases.
         seed: the seed of the suite's random numbers.
@@ -100,6 +104,7 @@ class Bench:
         self._subject = Subject.first(self._backend)
         self._waiting = _examples(table, seed, drawn)
         self._ready: list[Example] = []
+        self._distributions = [case for case in random_numbers.cases() if case.op == self.op]
 
     def try_out(self, mutant: Mutant) -> Verdict:
         """Run the cases on a mutant until one of them fails."""
@@ -126,7 +131,21 @@ class Bench:
                 return Verdict(True, 2, example.name, failure.reason[:200])
             except TimeUp:
                 return Verdict(True, 2, example.name, f"not done after {_SECONDS_PER_CASE:g} s")
-        return Verdict(False, reason="every result is right" if reached else "no case executes it")
+        found = self._try_distributions()
+        return found or Verdict(False, reason="every result is right" if reached else "no case executes it")
+
+    def _try_distributions(self) -> Verdict | None:
+        """Return the verdict of the first case of a distribution that fails; None if there is none."""
+        context = Context(self._subject, Settings(self._backend.name, self._seed))
+        for case in self._distributions:
+            try:
+                with time_limit(_SECONDS_PER_CASE):
+                    case.run(context)
+            except Failure as failure:
+                return Verdict(True, case.level, case.name, failure.reason[:200])
+            except TimeUp:
+                return Verdict(True, case.level, case.name, f"not done after {_SECONDS_PER_CASE:g} s")
+        return None
 
     def _in_order(self) -> Iterator[Example]:
         yield from list(self._ready)

@@ -65,7 +65,9 @@ class Campaign:
 
     def finished(self) -> set[str]:
         """Return the ids of the mutants that need not be tried again."""
-        return {id for id, result in self.results.items() if result.killed or result.suite == fingerprint()}
+        with self._lock:  # another worker may add a result
+            tried = list(self.results.values())
+        return {result.id for result in tried if result.killed or result.suite == fingerprint()}
 
     def run(self) -> None:
         """Try every mutant that is not finished."""

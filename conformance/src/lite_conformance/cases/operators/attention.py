@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
+from lite_conformance.cases.operators.layer_initializers import with_infinity, with_nan
 from lite_conformance.cases.tensors import Array, Tensor, const, t, values
 from lite_conformance.judge.tolerances import SCALED
 from lite_core.ir import DType
@@ -56,6 +57,15 @@ attention("nothing-visible", *heads(1, 2, 2, 3, 5, 8), values([[1, 0, 0, 0, 1], 
 attention("softcap,scale", *heads(2, 4, 2, 3, 6, 8), softcap=0.7, scale=0.4)
 attention("softcap,one-query", *heads(1, 4, 2, 1, 6, 8), t(1, 6), softcap=2.0)
 attention("odd,1x5x3x7,groups1", *heads(1, 5, 1, 3, 67, 7, 9), is_causal=0)
+attention("no-keys", *heads(1, 2, 2, 3, 0, 8))
+attention("2x520x64,large", *heads(1, 2, 1, 520, 16, 64), outputs=3)
+attention("present-of-one-shape", *heads(2, 3, 3, 4, 4, 8), outputs=3)
+# Scores of some hundreds, whose exponentials are infinite or 0; half types have too few digits for them.
+attention("large-scores", *heads(1, 2, 2, 3, 6, 8), scale=60.0, dtypes=("float32", "float64"))
+_q, _k, _v = heads(1, 2, 2, 3, 6, 8)
+attention("query-nan", t(*_q.shape, init=with_nan), _k, _v)
+attention("value-nan", _q, _k, t(*_v.shape, init=with_nan))
+attention("value-infinite", _q, _k, t(*_v.shape, init=with_infinity))
 attention("0x4x3x8,empty", *heads(0, 4, 2, 3, 6, 8))
 
 

@@ -28,6 +28,7 @@ update("2x3x6,2,last-axis", data(2, 3, 6), data(2, 3, 2), starts(1, 4), axis=2)
 update("1x2x9x33,whole", data(1, 2, 9, 33), data(1, 2, 9, 33), starts(0))
 update("constant-cache", const(2, 3, 6, 4), data(2, 3, 1, 4), starts(1, 4))
 update("2x3x6x4,0,nothing-new", data(2, 3, 6, 4), data(2, 3, 0, 4), starts(1, 4))
+update("2x9x4000,large", data(2, 9, 4000), data(2, 2, 4000), starts(1, 3))
 update("0x3x6x4,empty", data(0, 3, 6, 4), data(0, 3, 2, 4))
 update("special", t(2, 3, 6, 4, init=special), t(2, 3, 2, 4, init=special), starts(1, 4))
 

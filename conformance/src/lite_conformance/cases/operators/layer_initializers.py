@@ -48,6 +48,13 @@ def with_nan(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) 
     return array.reshape(shape)
 
 
+def with_infinity(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Return standard normal numbers with one infinity."""
+    array = normal(random, shape, dtype).reshape(-1)
+    array[random.permutation(array.size)[:1]] = np.array(np.inf, dtype.numpy)
+    return array.reshape(shape)
+
+
 def multiples_of(step: int, count: int) -> Initializer:
     """Return an initializer of random numbers among ``0, step, 2 * step, ...``, the first ``count`` of them."""
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.tensors import Tensor, integers, t, values
-from lite_conformance.judge.tolerances import EXACT
+from lite_conformance.cases.tensors import Array, Tensor, as_type, const, integers, t, values
+from lite_conformance.judge.tolerances import EXACT, SCALED
 from lite_core.ir import DType
 
 #: The word that ends a sentence.
@@ -27,6 +27,11 @@ def _words(rows: int, candidates: int) -> Tensor:
 # **** BeamSearch ****
 
 search = table("BeamSearch", EXACT, domain="lite")
+
+
+def _falling(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Return scores of which none is higher than the one before."""
+    return as_type(1 - np.arange(shape[-1]).reshape(shape) / shape[-1], dtype)
 
 
 def _hypotheses(
@@ -51,6 +56,17 @@ search(
     end_id=_END,
     accumulated=0,
 )
+search("ties-of-one-hypothesis", values([[2, 2, 2, 2]]), values([[6, 5, 7, 3]], "int64"), values([0]), _numbers(2),
+       _numbers(0, 1), outputs=4, beam_size=2, end_id=_END)  # fmt: skip
+search("powers-of-two", values([[0.5, 0.25, 0.125], [1, 0.0625, 0.03125]]), _words(2, 3), values([1, -2]),
+       _numbers(2, 3), _numbers(0, 2), outputs=4, beam_size=4, end_id=_END, accumulated=0,
+       numerics=SCALED)  # fmt: skip
+search("all-digits", t(3, 5), _words(3, 5), t(3), _numbers(0, 1, 2), _numbers(0, 3), outputs=4, beam_size=5,
+       end_id=_END)  # fmt: skip
+search("constant-words-before", t(3, 4, init=_small), _words(3, 4), const(3, init=_small),
+       values([0, 1, 2], "int64", constant=True), _numbers(0, 3), outputs=4, beam_size=3, end_id=_END)  # fmt: skip
+search("66000-candidates,large", t(1, 66000, init=_falling), None, values([0]), _numbers(2), _numbers(0, 1), outputs=4,
+       beam_size=65900, end_id=_END)  # fmt: skip
 search("few-candidates", *_hypotheses([0, 2, 3], [0, 1, 3], 1), outputs=4, beam_size=4, end_id=_END)
 search("one-beam", *_hypotheses([0, 2, 3], [0, 1, 3], 5), outputs=4, beam_size=1, end_id=_END)
 search("no-hypotheses", *_hypotheses([], [0, 0, 0], 5), outputs=4, beam_size=2, end_id=_END)
@@ -79,6 +95,12 @@ def _decode(label: str, words: list[int], sources: list[list[int]], children: li
     decode(label, *inputs, outputs=4, end_id=_END)
 
 
+decode("nan-in-the-first-step", values([np.nan, 1, 2, 3]), _numbers(2, 3, 4, 5), values([[0, 1], [0, 2]], "int64"),
+       _numbers(0, 2, 0, 1, 2), outputs=4, end_id=_END)  # fmt: skip
+_WIDTH, _STEPS = 330, 201
+decode("67000-words,large", t(_WIDTH * _STEPS), t(_WIDTH * _STEPS, dtype="int64", init=integers(2, 99)),
+       values([[0, 1]] + [[0, _WIDTH]] * (_STEPS - 1), "int64"),
+       _numbers(0, _WIDTH, *(list(range(_WIDTH + 1)) * (_STEPS - 1))), outputs=4, end_id=_END)  # fmt: skip
 _decode("one-step", [2, 3, 4], [[0, 1, 2]], [0, 2, 3])
 _decode("two-steps", [0, 0, 2, 3, 1, 4], [[0, 1, 2], [0, 1, 2]], [0, 1, 2, 0, 2, 4])
 _decode("ended-twice", [0, 1, 2, 1, 3, 1, 1], [[0, 1], [0, 1], [0, 2]], [0, 1, 0, 2, 0, 1, 4])

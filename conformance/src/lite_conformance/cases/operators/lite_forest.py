@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.tensors import Tensor, t, values
-from lite_conformance.judge.tolerances import SUM
+from lite_conformance.cases.tensors import Array, Tensor, as_type, t, values
+from lite_conformance.judge.tolerances import SUM, epsilon
 from lite_core.ir import DType
 
 _LEAF, _MEMBER, _NAN_IS_TRUE = 7, 6, 8
 
 
 def forest(
-    seed: int, features: int, trees: int, depth: int, targets: int, *, kinds: tuple[int, ...] = (0,), sets: int = 0
+    seed: int,
+    features: int,
+    trees: int,
+    depth: int,
+    targets: int,
+    *,
+    kinds: tuple[int, ...] = (0,),
+    sets: int = 0,
+    digits: bool = False,
 ) -> list[Tensor | None]:
-    """Return nodes, splits, kinds, roots, weights and members of random trees; ``sets``: the size of the sets."""
+    """Return nodes, splits, kinds, roots, weights and members of random trees.
+
+    ``sets`` is the size of the sets; weights are eighths, or have all ``digits`` of their type.
+    """
     random = np.random.default_rng(seed)
     nodes: list[list[int]] = []
     chosen: list[int] = []
@@ -45,9 +58,18 @@ def forest(
         values(splits, constant=True),
         values(np.array(chosen), "uint8", constant=True),
         values(np.array(roots), "int32", constant=True),
-        values(random.integers(-40, 41, (leaves, targets)) / 8, constant=True),
+        values((random.standard_normal if digits else _eighths(random))((leaves, targets)), constant=True),
         values(members, constant=True) if sets else None,
     ]
+
+
+def _eighths(random: np.random.Generator) -> Callable[[tuple[int, int]], Array]:
+    return lambda shape: random.integers(-40, 41, shape) / 8
+
+
+def above_halves(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Return the numbers that come next to positive multiples of one half."""
+    return as_type(random.integers(1, 5, shape) / 2 * (1 + epsilon(dtype)), dtype)
 
 
 def halves(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> np.ndarray[tuple[int, ...], np.dtype]:
@@ -74,6 +96,8 @@ trees("9x4,sets", t(9, 4, init=with_nan), *forest(6, 4, 5, 4, 2, kinds=(0, 6, 14
 trees("17x4,min", t(17, 4, init=halves), *forest(7, 4, 5, 4, 2), aggregate="min", depth=4)
 trees("17x4,max", t(17, 4, init=halves), *forest(8, 4, 5, 4, 2), aggregate="max", depth=4)
 trees("5x3,leaves-only", t(5, 3, init=halves), *forest(9, 3, 4, 0, 2), depth=0)
+trees("16400x4,targets5,large", t(16400, 4, init=halves), *forest(11, 4, 2, 3, 5), depth=3)
+trees("40x3,above-splits", t(40, 3, init=above_halves), *forest(12, 3, 5, 4, 2, digits=True), depth=4)
 trees("0x3,empty", t(0, 3, init=halves), *forest(10, 3, 2, 3, 1), depth=3)
 
 

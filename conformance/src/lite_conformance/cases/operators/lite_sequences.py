@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.tensors import Tensor, const, integers, t, values
-from lite_conformance.judge.tolerances import EXACT
+from lite_conformance.cases.tensors import Array, Tensor, as_type, const, integers, t, values
+from lite_conformance.judge.tolerances import EXACT, epsilon
 from lite_core.ir import DType
 
 # **** SequenceIndices ****
@@ -28,6 +28,7 @@ indices("empty-sequences,reverse", _numbers(0, 0, 3, 3, 4, 4), _numbers(4), outp
 indices("no-rows", _numbers(0, 0, 0), _numbers(0), outputs=3)
 indices("no-sequence", _numbers(0), _numbers(0), outputs=3)
 indices("one-sequence", _numbers(0, 5), outputs=3)
+indices("66000-sequences,large", _numbers(*range(66001)), outputs=3)
 indices("only-indices", _numbers(0, 2, 3))
 
 
@@ -43,6 +44,13 @@ def draw_indices(draw: Draw, dtype: DType) -> OpCase:
 
 # Sums of such numbers are exact in every element type, and many of them are equal.
 _small = integers(-3, 3)
+
+
+def _digits(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Return integers with almost all digits of the type: sums of eight of them are exact."""
+    most = int(1 / epsilon(dtype)) // 8
+    return as_type(random.integers(-most, most, shape), dtype)
+
 
 viterbi = table("ViterbiDecode", EXACT, domain="lite")
 
@@ -65,6 +73,8 @@ viterbi("one-tag", t(2, 5, 1, init=_small), _moves(1), outputs=2)
 viterbi("one-step", t(3, 1, 6, init=_small), _moves(6), _weights(6), _weights(6), outputs=2)
 viterbi("no-steps", t(2, 0, 6, init=_small), _moves(6), _weights(6), _weights(6), outputs=2)
 viterbi("no-sequence", t(0, 4, 6, init=_small), _moves(6), outputs=2)
+viterbi("n33000l2c2,large", t(33000, 2, 2, init=_small), _moves(2), outputs=2)
+viterbi("all-digits", t(3, 4, 5, init=_digits), const(5, 5, init=_digits), outputs=2)
 viterbi("ties", values(np.zeros((2, 5, 19))), values(np.zeros((19, 19)), constant=True), outputs=2)
 viterbi("only-scores", t(2, 5, 4, init=_small), _moves(4))
 

@@ -16,7 +16,7 @@ from lite_core.ir import DType
 weight = uniform(-0.8, 0.8)
 
 #: Activations other than the defaults, with their parameters.
-_ACTIVATIONS: dict[str, dict[str, tuple[float, ...]]] = {
+ACTIVATIONS: dict[str, dict[str, tuple[float, ...]]] = {
     "Relu": {},
     "Softsign": {},
     "Softplus": {},
@@ -106,7 +106,7 @@ def _add_recurrent(op: OpTable, gates: int, states: int, activations: tuple[str,
     op("t4b3i5h7,weights-at-run-time", *dynamic.plain(), dynamic.b, outputs=every)
 
     count = len(activations)
-    for name, parameters in _ACTIVATIONS.items():
+    for name, parameters in ACTIVATIONS.items():
         # The gates keep bounded activations where the operator has several: unbounded gates let the states explode.
         used = activations[: count > 1] + (name,) * (count - (count > 1))
         attributes: dict[str, Any] = {key: numbers[: used.count(name)] for key, numbers in parameters.items()}

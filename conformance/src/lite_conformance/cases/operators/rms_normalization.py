@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
-from lite_conformance.cases.operators.layer_initializers import with_nan, zeros
+from lite_conformance.cases.operators.layer_initializers import with_infinity, with_nan, zeros
 from lite_conformance.cases.operators.strategies import axis_of, shape
 from lite_conformance.cases.tensors import big, const, t, tiny, uniform
 from lite_conformance.judge.tolerances import SCALED
@@ -33,6 +33,10 @@ rms("3x7,all-at-run-time", t(3, 7), t(7), dtypes=REAL)
 rms("3x7,scale-float32", t(3, 7), const(7, dtype="float32"), dtypes=("float16", "bfloat16"))
 rms("0x7,empty", t(0, 7), const(7), dtypes=REAL)
 rms("one-nan", t(7, 5, init=with_nan), const(5), dtypes=REAL)
+rms("one-nan,scale", t(7, 5), const(5, init=with_nan), dtypes=REAL)
+rms("one-infinity,scale", t(7, 5), const(5, init=with_infinity), dtypes=REAL)
+rms("2x1x3x2x5,five-axes", t(2, 1, 3, 2, 5), const(3, 1, 5), dtypes=REAL, axis=2)
+rms("2x66000,large", t(2, 66000), const(66000), dtypes=REAL)
 rms("big", t(3, 7, init=big), const(7), dtypes=REAL)
 rms("tiny", t(3, 7, init=tiny), const(7), dtypes=REAL)
 

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lite_conformance.cases.op_cases import Draw, OpCase, table
+from lite_conformance.cases.operators.layer_initializers import with_infinity, with_nan
 from lite_conformance.cases.tensors import Array, Tensor, as_type, const, t, values
 from lite_conformance.judge.tolerances import SCALED
 from lite_core.ir import DType
@@ -39,6 +40,9 @@ rotary("2x3x4x10,six-rotated", t(2, 3, 4, 10), *tables(9, 3), positions([0, 1, 2
        rotary_embedding_dim=6)  # fmt: skip
 rotary("2x4x30,six-rotated,interleaved", t(2, 4, 30), *tables(9, 3), positions([0, 1, 2, 3], [3, 2, 1, 0]),
        rotary_embedding_dim=6, num_heads=3, interleaved=1)  # fmt: skip
+rotary("1x2x520x64,large", t(1, 2, 520, 64), *tables(1, 520, 32, constant=False))
+rotary("2x3x4x8,one-nan", t(2, 3, 4, 8, init=with_nan), *tables(2, 4, 4, constant=False))
+rotary("2x3x4x8,one-infinity", t(2, 3, 4, 8, init=with_infinity), *tables(2, 4, 4, constant=False))
 rotary("0x3x4x8,empty", t(0, 3, 4, 8), *tables(0, 4, 4, constant=False))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lite_conformance.cases.op_cases import Draw, OpCase, table
 from lite_conformance.cases.operators.operands import EACH_SIZE, data
 from lite_conformance.cases.operators.strategies import shape
-from lite_conformance.cases.tensors import Tensor, ints, values
+from lite_conformance.cases.tensors import Tensor, ints, special, t, values
 from lite_conformance.judge.tolerances import MOVED
 from lite_core.ir import DType
 
@@ -28,6 +28,10 @@ def _position(number: int, dtype: str = "int64", *, constant: bool = False) -> T
     return values(number, dtype, constant=constant)
 
 
+def _special(*sizes: int) -> Tensor:
+    return t(*sizes, init=special)
+
+
 _THREE: Sizes = [(2, 3), (1, 4), (5, 1)]
 _EMPTY: Sizes = [(2, 0), (0, 0), (3, 2)]
 
@@ -37,6 +41,8 @@ of = table("ListOf", MOVED, domain="lite")
 of("2x3,1x4,5x1", data(2, 3), data(1, 4), data(5, 1), outputs=2)
 of("one", data(33), outputs=2)
 of("scalars", data(), data(), outputs=2)
+of("special", _special(3, 5), _special(9, 2), outputs=2)
+of("66000,large", data(66000), data(3), outputs=2)
 of("2x0,3x2,empty", data(2, 0), data(3, 2), outputs=2)
 
 
@@ -57,6 +63,8 @@ insert("3,at2,int32", *_list(_THREE, 2), data(2, 2), _position(2, "int32"), outp
 insert("into-nothing", *_list([], 2), data(2, 2), outputs=2)
 insert("into-nothing,other-rank", *_list([], 0), data(2, 2, 3), outputs=2)
 insert("3,empty-tensors", *_list(_EMPTY, 2), data(0, 7), _position(1), outputs=2)
+insert("special", _special(33), values([[33]], "int64"), _special(20), outputs=2)
+insert("66000,large", *_list([(66000,)], 1), data(3), _position(0), outputs=2)
 insert("scalars", *_list([(), ()], 0), data(), _position(1), outputs=2)
 
 
@@ -85,6 +93,11 @@ for _at in (0, 1, 2, -1, -3):
 erase("3,at1,empty-tensors", *_list(_EMPTY, 2), _position(1), outputs=2)
 at("3,at1,int32", *_list(_THREE, 2), _position(1, "int32"))
 at("3,at1,vector", *_list(_THREE, 2), ints(1))
+erase("3,at1,int32", *_list(_THREE, 2), _position(1, "int32"), outputs=2)
+erase("special", _special(53), values([[20], [33]], "int64"), _position(0), outputs=2)
+erase("66000,large", *_list([(3,), (66000,), (5,)], 1), _position(0), outputs=2)
+at("66000,large", *_list([(3,), (66000,)], 1), _position(1))
+at("special", _special(33), values([[33]], "int64"), _position(0))
 at("scalars", *_list([(), ()], 0), _position(1))
 
 
@@ -112,6 +125,10 @@ split("5x3,by9", data(5, 3), _position(9, "int32"), outputs=2)
 split("3x7,4+0+3,axis-1", data(3, 7), values([4, 0, 3], "int64"), axis=-1, outputs=2)
 split("0x3,nothing", data(0, 3), outputs=2)
 split("0x3,nothing,no-axis", data(0, 3), keepdims=0, outputs=2)
+split("0x3,no-parts", data(0, 3), values(np.zeros(0, np.int64), "int64"), outputs=2)
+split("5x3,by2,int32", data(5, 3), _position(2, "int32"), outputs=2)
+split("66000,large", data(66000), _position(33000), outputs=2)
+split("33,special", _special(33), _position(8), outputs=2)
 split("33,odd", data(33), _position(8), outputs=2)
 
 
@@ -132,6 +149,8 @@ concat("3,new-axis0", *_list([(2, 3)] * 3, 2), axis=0, new_axis=1)
 concat("3,new-axis-1", *_list([(2, 3)] * 3, 2), axis=-1, new_axis=1)
 concat("scalars,new-axis", *_list([(), (), ()], 0), axis=0, new_axis=1)
 concat("3,empty-tensors", *_list([(2, 0), (2, 3), (2, 0)], 2), axis=1)
+concat("66000,large", *_list([(66000,), (3,)], 1), axis=0)
+concat("special", _special(33), values([[20], [13]], "int64"), axis=0)
 concat("one", *_list([(33,)], 1), axis=0)
 
 

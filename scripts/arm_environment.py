@@ -49,8 +49,9 @@ __all__ = ["DEFAULT", "PARTS", "ArmEnvironment", "main"]
 
 DEFAULT = ROOT / ".venv-arm"
 #: Distributions of the workspace that an ARM device has no use for, and those that bring llvmlite: it is the part
-#: ``llvm``, so that a process without a compiler is one.
-_LEFT_OUT = {"lite-x86", "lite-onnxruntime", "lite-numba"}
+#: ``llvm``, so that a process without a compiler is one. lite-serve has no code of its own for
+#: a processor, and large requirements.
+_LEFT_OUT = {"lite-x86", "lite-onnxruntime", "lite-numba", "lite-serve"}
 _DEBIAN_PYTHON = ("python3", "libgomp1", "libstdc++6")
 #: qemu's package has an emulator for each architecture: those whose names begin otherwise are left out.
 _OTHER_EMULATORS = ("./usr/bin/qemu-[!a]*", "./usr/bin/qemu-alpha", "./usr/bin/qemu-arm*", "./usr/bin/qemu-aarch64_be")

@@ -48,6 +48,7 @@ PARTS: dict[str, str] = {
     "packages": "wheels in clean environments, the tutorial, and benchmarks",
     "paddle-lite": "Paddle-Lite's own files and scripts, beside its wheel for Python 3.10; operators of Paddle",
     "reliability": "kills, full disks, limits of the system, failing calls, damaged inputs, and endurance",
+    "serving": "lite serve with clients that others wrote, in an environment of their own, and a little load",
     "site": "the site, built strictly; the examples of its pages; error classes and their messages",
     "versions": "the lowest and newest versions of other packages on Python 3.10 and 3.13, and each supported llvmlite",
 }
@@ -55,7 +56,7 @@ PARTS: dict[str, str] = {
 #: The parts that are run only if they are named, or with all others.
 LONG = frozenset({"arm"})
 #: What make makes for a part.
-_MADE = {"paddle-lite": "paddle-lite", "site": ".venv-docs/.ready"}
+_MADE = {"paddle-lite": "paddle-lite", "serving": ".venv-clients/.ready", "site": ".venv-docs/.ready"}
 #: The environment of the part ``arm``, and the variable with the seed of its samples.
 _ARM_ENVIRONMENT, _SEED = ".venv-arm", "LITE_TEST_SEED"
 

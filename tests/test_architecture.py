@@ -184,7 +184,7 @@ def test_import_cycles_are_found_in_functions_and_for_type_checkers(tmp_path: Pa
 # **** locks ****
 
 #: Distributions that only commands and tests use, not sessions: they start processes, but fork none.
-WITHOUT_SESSIONS = {"lite_tools", "lite_conformance"}
+WITHOUT_SESSIONS = {"lite_tools", "lite_conformance", "lite_serve"}
 
 
 @pytest.mark.parametrize("package", [name for name in PACKAGES if name not in WITHOUT_SESSIONS])

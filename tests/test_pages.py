@@ -38,8 +38,9 @@ PAGES = {
     "plugins/lite_cpu/README.md": 1,
     "plugins/lite_x86/README.md": 1,
 }
-#: Commands of README's table that other tests run, because they need a network of Paddle's or an empty folder.
-ELSEWHERE = ("lite opt", "lite demo", "lite new-plugin")
+#: Commands of README's table that other tests run, because they need a network of Paddle's, a table or an empty folder,
+#: or do not end by themselves.
+ELSEWHERE = ("lite opt", "lite demo", "lite new-plugin", "lite serve", "lite map")
 
 
 def network() -> lite.Graph:

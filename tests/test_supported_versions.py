@@ -42,6 +42,8 @@ SELECTION = (
     "plugins/lite_opencl/tests/test_programs.py",
     "plugins/lite_paddle/tests/test_plugin.py",
     "plugins/lite_paddle/tests/test_opt.py",
+    "plugins/lite_serve/tests/protocol",
+    "plugins/lite_serve/tests/server",
     "plugins/lite_tools/tests/test_commands.py",
     "plugins/lite_tools/tests/test_run_command.py",
     "plugins/lite_x86/tests",

@@ -79,6 +79,16 @@ def test_plugin_without_metadata_has_the_name_of_its_folder(tmp_path: Path, monk
     assert (first.dist.name, first.dist.version, first.dist.requires) == ("some_plugin", "-", [])
 
 
+def test_the_backport_of_the_standard_library_finds_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("importlib_metadata", reason="importlib_metadata is not installed")
+    install(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: pytest.fail("the slow way was taken"))
+    assert len([*installed_entry_points("a.group")]) == 2
+
+
 def test_finding_plugins_imports_no_email() -> None:
     program = (
         "import sys; from lite_core.plugins import PluginManager; PluginManager().discover(); "

@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from json_schemas import comparing, conformance, converting, installation, looking, running
+from json_schemas import comparing, conformance, converting, installation, looking, mapping, running, serving
 from json_schemas.parts import Schema
 from workspace import ROOT
 
@@ -21,7 +21,7 @@ FOLDER = ROOT / "docs/schemas"
 #: The schemas by the names of their files.
 SCHEMAS: dict[str, Schema] = {
     name: schema
-    for module in (running, comparing, converting, looking, installation, conformance)
+    for module in (running, serving, mapping, comparing, converting, looking, installation, conformance)
     for name, schema in module.SCHEMAS.items()
 }
 #: For each schema a command, the field of its result that a program may want, and what that may be.
@@ -40,6 +40,7 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
     "doctor": ("lite doctor", ".plugins[].error", '""'),
     "error": ("lite run nothing.onnx", ".exit_code", "2"),
     "inspect": ("lite inspect model.onnx", ".op_counts", '{"Conv": 53, "Relu": 15}'),
+    "map": ("lite map model.onnx table.parquet -o scores", ".rows", "1000000"),
     "new-plugin": ("lite new-plugin operator acme", ".files[]", '"pyproject.toml"'),
     "ops": ("lite ops Conv", ".operators[0].types", '{"T": ["float16", "float32"]}'),
     "opt": ("lite opt --model_dir model --optimize_out model", ".output", '"model.nb"'),
@@ -47,6 +48,7 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
     "plugins-validate": ("lite plugins validate .", ".errors", "0"),
     "report": ("lite report model.onnx", ".outcome", '"crashed"'),
     "run": ("lite run model.onnx", ".run_seconds[0]", "0.0037"),
+    "serve": ("lite serve model.onnx", ".http", '"http://127.0.0.1:8000"'),
     "trust": ("lite trust --show model.lite", ".files[].trusted", "false"),
     "tune": ("lite tune --show", ".unavailable", "{}"),
     "version": ("lite --version", ".version", '"0.1.0"'),

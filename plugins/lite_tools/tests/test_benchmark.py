@@ -199,10 +199,10 @@ def test_peak_of_a_phase() -> None:
         pytest.skip("this system resets no peak of resident memory")
     before = resident_bytes()
     assert before is not None
-    np.ones(1 << 24, np.uint8).sum()
-    assert (memory.peak_bytes() or 0) >= before + (1 << 23)
+    np.ones(1 << 26, np.uint8).sum()  # so large that the C library always returns it to the system
+    assert (memory.peak_bytes() or 0) >= before + (1 << 25)
     memory.reset()
-    assert (memory.peak_bytes() or 0) < before + (1 << 23)
+    assert (memory.peak_bytes() or 0) < before + (1 << 25)
 
 
 def test_peak_is_not_known_where_it_cannot_be_reset(tmp_path: Path) -> None:

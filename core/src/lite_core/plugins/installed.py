@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import reduce
 from importlib import import_module
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from importlib import metadata
 
 __all__ = ["EntryPoint", "installed_entry_points", "tool"]
+
+#: The module of the standard library's finder, and of its backport, which packages such as Dask import.
+_FINDERS_IN_FOLDERS = ("_frozen_importlib_external", "importlib_metadata")
 
 
 class EntryPoint(Protocol):
@@ -52,7 +54,7 @@ def tool(name: str) -> Any:
 
 
 def _has_other_finders() -> bool:
-    return any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path)
+    return any(hasattr(f, "find_distributions") and f.__module__ not in _FINDERS_IN_FOLDERS for f in sys.meta_path)
 
 
 def _entry_points_in_folders(group: str) -> list[EntryPoint] | None:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     )
     from lite_tools.commands.pictures import check_picture, draw_graph
     from lite_tools.commands.printing import console, milliseconds, print_json, print_text, table
-    from lite_tools.commands.progress import set_progress, shown_progress
+    from lite_tools.commands.progress import set_progress, shown_progress, undisturbed
     from lite_tools.commands.safe_html import content_policy, embedded_json
     from lite_tools.commands.suggestions import did_you_mean, similar_names
     from lite_tools.commands.targets import check_targets, split_targets
@@ -112,6 +112,7 @@ _MODULES = {
     "table": "printing",
     "threads_option": "options",
     "tune_option": "options",
+    "undisturbed": "progress",
     "version_option": "options",
     "with_correction": "next_commands",
 }
@@ -164,6 +165,7 @@ __all__ = [
     "table",
     "threads_option",
     "tune_option",
+    "undisturbed",
     "version_option",
     "with_correction",
 ]

@@ -1,0 +1,1 @@
+"""What benchmarks/serving.py measures: servers under load, their own cost, idle, and over many requests."""

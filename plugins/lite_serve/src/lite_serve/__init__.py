@@ -1,0 +1,1 @@
+"""Models of Lite behind an endpoint, and over large tables: the commands ``lite serve`` and ``lite map``."""

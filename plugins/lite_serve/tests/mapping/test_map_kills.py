@@ -112,7 +112,11 @@ def test_run_that_is_killed_at_random_moments_ends(place: Path) -> None:
 def test_interrupted_run_says_how_to_go_on(place: Path) -> None:
     words = [*WORDS, "--batch", "1", "--before", "slow:wait"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "lite_core", "map", *words], cwd=place, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "lite_core", "map", *words],
+        cwd=place,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a background job ignores
     )
     while finished_parts(place) == 0:
         time.sleep(0.01)

@@ -68,6 +68,7 @@ class Dataset:
             text=True,
             env={**os.environ, **variables},
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a background job ignores
         )
 
     def variables(self, seconds: float) -> dict[str, str]:

@@ -148,7 +148,7 @@ CASES = [
     Case("map", "lite map {net} a.npz -o mapped2", 1),
     Case("serve", "lite serve {net} --check --http-port 0 --grpc-port 0"),
     Case("serve", "lite serve set --check --http-port off --grpc-port 0 --name net --control"),
-    Case("error", "lite serve nothing.onnx", 2),
+    Case("error", "lite serve nothing.onnx --http-port 0 --grpc-port 0", 2),
     Case("trust", "lite trust net.lite"),
     Case("trust", "lite trust --show net.lite"),
     Case("trust", "lite trust --list"),

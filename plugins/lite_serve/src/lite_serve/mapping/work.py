@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def do_part(
         raise PartError(f"{part.path}: {error}") from error
     rows = 0
     path = Path(job.output, output_name(part.index))
-    with _ending_empty(), completed_file(path) as file:
+    with suppress(_NoRows), completed_file(path) as file:
         writer = _Writer(file)
         try:
             for batch in batches(_read(job, part, preparation.columns), model.batch):
@@ -129,14 +130,6 @@ def do_part(
 
 class _NoRows(Exception):
     """The part has no rows: no file is written."""
-
-
-class _ending_empty:
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> bool:
-        return kind is _NoRows
 
 
 def _read(job: Job, part: Part, columns: list[str] | None) -> Any:
